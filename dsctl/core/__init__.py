@@ -1,0 +1,1 @@
+"""What every room may use: errors, digests, ids, paths, units, redaction. Standard library only."""

@@ -1,0 +1,1 @@
+"""The values the rooms hand each other. Frozen; no I/O."""

@@ -1,0 +1,1 @@
+"""The seams: what a provider, host, engine or mover must offer. Protocols only."""
