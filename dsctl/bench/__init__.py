@@ -1,0 +1,1 @@
+"""The load generator: workloads, open-loop arrivals, samples, summary, charts."""

@@ -1,0 +1,1 @@
+"""The hallway: the only place where stages, hosts, providers and journals meet."""

@@ -1,0 +1,1 @@
+"""The front door for prefill/decode vLLM: OpenAI-compatible, runs on the box."""

@@ -1,0 +1,1 @@
+"""What may still be running or billing, right now: one SQLite file."""

@@ -1,0 +1,1 @@
+"""Profile to steps, one file a phase. No I/O."""

@@ -1,0 +1,1 @@
+"""Ink: the only importer of rich."""
