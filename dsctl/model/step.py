@@ -20,7 +20,7 @@ _SLOT = re.compile(r"\{([a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Expect:
-    """What the last line of standard output, a JSON object, must hold at ``path`` (dotted). Exit status 0 is implied."""
+    """What the last line of stdout, a JSON object, must hold at ``path`` (dotted). Exit status 0 is implied."""
 
     path: str
     op: Op

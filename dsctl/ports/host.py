@@ -1,4 +1,4 @@
-"""Knows what a box must offer: run a command, write a file, read a file. Local and SSH boxes are the same to callers."""
+"""Knows what a box must offer: run a command, write a file, read a file. Callers cannot tell local from SSH."""
 
 from __future__ import annotations
 
