@@ -8,7 +8,7 @@ from typing import Any
 
 from dsctl.core.digest import digest
 from dsctl.model.program import Program
-from dsctl.model.step import Phase, Put, Run, Step
+from dsctl.model.step import Expect, Phase, Put, Run, Step
 
 SCHEMA = "dsctl.plan/1"
 
@@ -70,4 +70,37 @@ def step_json(step: Step) -> dict[str, Any]:
 def _action_json(action: Run | Put) -> dict[str, Any]:
     if isinstance(action, Run):
         return {"run": {"argv": list(action.argv), "env": dict(sorted(action.env.items())), "log": action.log}}
-    return {"put": {"path": action.path, "mode": f"{action.mode:04o}", "text": action.text}}
+    if action.source:
+        return {"put": {"path": action.path, "source": action.source, "sha256": action.sha256}}
+    return {"put": {"path": action.path, "text": action.text}}
+
+
+def plan_from_json(document: Mapping[str, Any]) -> Plan:
+    """The inverse of ``Plan.to_json`` for what running needs: a stored plan can be torn down or resumed.
+
+    Programs come back without their command lines: those live in the supervisor's configuration step.
+    """
+    programs = tuple(
+        Program(role=p["role"], kind=p["kind"], argv=(), ports=tuple(p["ports"]), health=p["health"])
+        for p in document["programs"]
+    )
+    steps = tuple(_step_from_json(step) for step in document["steps"])
+    head = {key: document[key] for key in ("profile", "profile_digest", "simulated", "slots")}
+    return Plan(**head, programs=programs, steps=steps)
+
+
+def _step_from_json(step: Mapping[str, Any]) -> Step:
+    kind, fields = next(iter(step["action"].items()))
+    action = Put(**fields) if kind == "put" else Run(tuple(fields["argv"]), fields["env"], fields["log"])
+    return Step(
+        id=step["id"],
+        phase=step["phase"],
+        role=step["role"],
+        title=step["title"],
+        action=action,
+        needs=tuple(step["needs"]),
+        guard=tuple(step["guard"]),
+        expect=tuple(Expect(**expect) for expect in step["expect"]),
+        timeout_s=step["timeout_s"],
+        not_ready=step["not_ready"],
+    )

@@ -41,7 +41,7 @@ class SyntheticModel(Strict):
 
     kind: Literal["synthetic"]
     architecture: Literal["qwen2", "deepseek_v2"] = "qwen2"
-    """``qwen2`` is the architecture of DeepSeek-R1-Distill-Qwen; ``deepseek_v2`` is MLA: on CPU only without a mover."""
+    """``qwen2`` is the architecture of DeepSeek-R1-Distill-Qwen; ``deepseek_v2`` (MLA) needs a GPU to share KV."""
     seed: Annotated[int, Field(ge=0)] = 0
     layers: Annotated[int, Field(ge=1, le=64)] = 4
     hidden: Annotated[int, Field(ge=64, le=8192, multiple_of=64)] = 256

@@ -38,11 +38,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A file on the box: path template, text template, mode."""
+    """A file on the box: path and text templates; or ``source``, a file of the dsctl package, with its digest."""
 
     path: str
-    text: str
-    mode: int = 0o644
+    text: str = ""
+    source: str = ""
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)
