@@ -1,9 +1,9 @@
 """Ends everything that belongs to one run on this box, and proves that nothing is left.
 
-    sweep.py --run-id ID --run-dir DIR --shm PREFIX --ports 6000,8000 [--note]
+    sweep.py --run-id ID --run-dir DIR --shm MARK --ports 6000,8000 [--note]
 
 Knows how to recognise a run's processes whatever was killed before: they carry ``DSCTL_RUN=ID`` in their
-environment, or work in the run's folder. Shared memory is recognised by the run's prefix, by being mapped by such a
+environment, or work in the run's folder. Shared memory is recognised by the run's mark in its name, by being mapped by
 process, and by the list ``shm.held`` that ``--note`` writes while the run is healthy. Prints one JSON line;
 exit status 0 always means that the line is true, ``clean`` in it says whether something remains.
 """
@@ -140,13 +140,13 @@ def _remove_shm(prefix: str, held: set[str]) -> tuple[list[str], list[str]]:
         present = {entry.name for entry in SHM.iterdir()}
     except OSError:
         return [], []
-    ours = {name for name in present if name.startswith(prefix) or name in held}
+    ours = {name for name in present if prefix in name or name in held}
     living = shm_held([int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()] if ours else [])
     removed: list[str] = []
     for name in sorted(ours - living):
         (SHM / name).unlink(missing_ok=True)
         removed.append(name)
-    return removed, sorted(name for name in ours & living if name.startswith(prefix))
+    return removed, sorted(name for name in ours & living if prefix in name)
 
 
 def listeners(ports: list[int]) -> dict[int, list[int]]:

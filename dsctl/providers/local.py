@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -21,37 +23,26 @@ _SWEEP_S = 60.0
 class LocalProvider:
     kind = "local"
 
-    def __init__(self, make_host: type[Host]) -> None:
+    def __init__(self, make_host: Callable[[Mapping[str, str]], Host]) -> None:
         self._make_host = make_host
 
     def offers(self, profile: Profile) -> tuple[Offer, ...]:  # noqa: ARG002  this machine is all there is
         return (Offer(provider="local", id="this-machine", what="this machine", usd_per_hour=0.0),)
 
     def create(self, offer: Offer, run_id: str) -> Lease:
-        run_dir = state_dir() / "box" / short_id(run_id)
-        for path in (run_dir, cache_dir(), Path(sys.executable)):
-            _refuse_odd(str(path))
-        (run_dir / "logs").mkdir(parents=True, exist_ok=True)
-        short = short_id(run_id)
-        layout = {
-            "run.id": run_id,
-            "run.short": short,
-            "run.dir": str(run_dir),
-            "run.shm": f"dsctl-{short}",
-            "run.socket": f"/tmp/dsctl-{os.getuid()}-{short}.sock",  # noqa: S108  a Unix socket's path must be short
-            "box.python": sys.executable,
-            "dsctl.python": sys.executable,
-            "engine.root": str(cache_dir() / "engines"),
-            "model.root": str(cache_dir() / "models"),
-        }
-        return Lease("local", f"local:{short}", run_id, offer.usd_per_hour, layout)
+        layout = _layout(run_id)
+        for path in (layout["run.dir"], layout["engine.root"], sys.executable):
+            _refuse_odd(path)
+        (Path(layout["run.dir"]) / "logs").mkdir(parents=True, exist_ok=True)
+        Path(layout["run.tmp"]).mkdir(mode=0o700, exist_ok=True)
+        return Lease("local", f"local:{short_id(run_id)}", run_id, offer.usd_per_hour, layout)
 
     def host(self, lease: Lease) -> Host:
         return self._make_host({"DSCTL_RUN": lease.run_id})
 
     def destroy(self, lease: Lease, ports: tuple[int, ...]) -> Gone:
-        """End every process of the run and prove it, with the package's own copy of the script: the run's may be gone."""
-        layout = lease.layout
+        """End every process of the run and prove it, with the package's own script: the run's copy may be gone."""
+        layout = lease.layout or _layout(lease.run_id)
         script = Path(layout["run.dir"]) / "bin" / "sweep.py"
         host = self.host(lease)
         host.put(str(script), files("dsctl").joinpath("box/sweep.py").read_bytes())
@@ -68,8 +59,28 @@ class LocalProvider:
             *(f"shared memory {name}" for name in evidence["shm_left"]),
             *(f"port {port}" for port in evidence["ports_left"]),
         )
-        Path(layout["run.socket"]).unlink(missing_ok=True)
+        if evidence["clean"]:
+            shutil.rmtree(layout["run.tmp"], ignore_errors=True)
+            shutil.rmtree(layout["run.dir"], ignore_errors=True)
         return Gone(clean=bool(evidence["clean"]), remains=remains, evidence=evidence)
+
+
+def _layout(run_id: str) -> dict[str, str]:
+    """Where a run's things lie on this machine; follows from its id alone."""
+    short = short_id(run_id)
+    tmp = f"/tmp/dsctl-{os.getuid()}-{short}"  # noqa: S108  Unix sockets lie here, and their paths must be short
+    return {
+        "run.id": run_id,
+        "run.short": short,
+        "run.dir": str(state_dir() / "box" / short),
+        "run.shm": f"dsctl-{short}",
+        "run.tmp": tmp,
+        "run.socket": f"{tmp}/supervisor.sock",
+        "box.python": sys.executable,
+        "dsctl.python": sys.executable,
+        "engine.root": str(cache_dir() / "engines"),
+        "model.root": str(cache_dir() / "models"),
+    }
 
 
 def _refuse_odd(path: str) -> None:

@@ -1,6 +1,6 @@
 """Programs to a supervisord configuration: every process kept, restarted when it dies, logged, and marked as the run's.
 
-The socket gets a short path of its own because a Unix socket's path may hold only some 100 characters.
+Socket and temporary files get a short folder of their own: a Unix socket's path may hold only some 100 characters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ logfile={run.dir}/logs/supervisord.log
 pidfile={run.dir}/supervisord.pid
 childlogdir={run.dir}/logs
 directory={run.dir}
-environment=DSCTL_RUN="{run.id}"
+environment=DSCTL_RUN="{run.id}",TMPDIR="{run.tmp}"
 nodaemon=false
 minfds=1024
 

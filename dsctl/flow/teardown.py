@@ -1,0 +1,105 @@
+"""Give a box back: stop in order, keep the logs, end what is left, and prove that nothing remains."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dsctl.core.errors import DsctlError, Interrupted, TeardownUnconfirmed, UsageFault
+from dsctl.core.ids import short_id
+from dsctl.flow import wire
+from dsctl.flow.box import Box, open_box
+from dsctl.flow.execute import Cancelled, execute
+from dsctl.flow.record import Recorder, SystemClock
+from dsctl.flow.writing import stored_plan, write_reports
+from dsctl.ledger.store import Row
+from dsctl.model.event import Emit, Sink
+from dsctl.model.lease import Gone
+from dsctl.model.plan import Plan
+from dsctl.ports.clock import Clock
+from dsctl.runbook.journal import Journal
+
+_KEPT_LOG_BYTES = 4 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class TornDown:
+    """``already``: it had been torn down before; ``evidence`` is what the box itself said."""
+
+    run_id: str
+    name: str
+    already: bool
+    gone: Gone
+
+
+def teardown_row(row: Row, *, reason: str, sinks: Sequence[Sink] = (), clock: Clock | None = None) -> TornDown:
+    """Tear one run down; safe to call again, and after anything was killed. Raises TeardownUnconfirmed (exit 10)."""
+    if not row.alive:
+        return TornDown(row.run_id, row.name, already=True, gone=Gone(clean=True, remains=(), evidence={}))
+    clock = clock or SystemClock()
+    journal = (Journal.open(row.runbook).append,) if row.runbook.is_dir() else ()
+    emit = Recorder((*journal, *sinks), clock, row.created).emit
+    try:
+        gone = _tear(row, reason, emit, clock)
+    except Interrupted as error:
+        remains = (f"run {row.name} ({short_id(row.run_id)})",)
+        raise TeardownUnconfirmed(
+            "the teardown was interrupted", hint=f"dsctl teardown {row.name}", still_running=remains
+        ) from error
+    if row.runbook.is_dir():
+        write_reports(row.runbook)
+    if not gone.clean:
+        message = f"run {row.name} ({short_id(row.run_id)}) is not gone"
+        raise TeardownUnconfirmed(message, hint=f"dsctl teardown {row.name}", still_running=gone.remains)
+    return TornDown(row.run_id, row.name, already=False, gone=gone)
+
+
+def _tear(row: Row, reason: str, emit: Emit, clock: Clock) -> Gone:
+    emit("teardown.started", reason=reason)
+    provider = wire.provider(row.lease.provider)
+    plan = stored_plan(row.runbook)
+    if plan and row.lease.layout:
+        box = open_box(provider.host(row.lease), row.lease, plan)
+        _stop(plan, box, emit)
+        _keep_logs(row, plan, box)
+    gone = provider.destroy(row.lease, row.ports)
+    if gone.clean:
+        emit("lease.gone", instance=row.lease.instance, evidence=gone.evidence)
+    else:
+        emit("lease.unconfirmed", instance=row.lease.instance, remains=gone.remains, evidence=gone.evidence)
+    wire.ledger().ended(row.run_id, "gone" if gone.clean else "unconfirmed", clock.unix())
+    emit("run.closed", status="torn-down" if gone.clean else "teardown-unconfirmed")
+    return gone
+
+
+def _stop(plan: Plan, box: Box, emit: Emit) -> None:
+    """Orderly, as far as there still is somebody to ask; the sweep that follows needs none of it."""
+    emit("phase.started", phase="teardown")
+    for step in plan.phase("teardown"):
+        try:
+            execute(step, box, emit, threading.Event())
+        except Interrupted:
+            raise
+        except (DsctlError, Cancelled):
+            continue
+    emit("phase.ended", phase="teardown", status="done", seconds=None)
+
+
+def _keep_logs(row: Row, plan: Plan, box: Box) -> None:
+    """Copy the end of every log to the runbook; a log that cannot be had is no reason to keep a box."""
+    target = row.runbook / "logs"
+    for name in ("supervisord", *(program.role for program in plan.programs)):
+        try:
+            data = box.host.read(box.fill(f"{{run.dir}}/logs/{name}.log"), offset=-_KEPT_LOG_BYTES)
+            target.mkdir(exist_ok=True)
+            (target / f"{name}.log").write_bytes(data)
+        except OSError:
+            continue
+
+
+def alive_rows() -> tuple[Row, ...]:
+    rows = wire.ledger().rows()
+    if not rows:
+        raise UsageFault("no run is up", hint="dsctl ps -a   shows runs of the past")
+    return rows
