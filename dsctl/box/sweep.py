@@ -4,7 +4,7 @@
 
 Knows how to recognise a run's processes whatever was killed before: they carry ``DSCTL_RUN=ID`` in their
 environment, or work in the run's folder. Shared memory is recognised by the run's mark in its name, by being mapped by
-process, and by the list ``shm.held`` that ``--note`` writes while the run is healthy. Prints one JSON line;
+such a process, and by the list ``shm.held`` that ``--note`` writes while the run is healthy. Prints one JSON line;
 exit status 0 always means that the line is true, ``clean`` in it says whether something remains.
 """
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="dsctl",
-    help="From one YAML profile to a running, measured, costed, recorded and torn-down disaggregated DeepSeek deployment.",
+    help="One YAML profile to a running, measured, costed, recorded and torn-down disaggregated DeepSeek deployment.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -61,4 +61,5 @@ def _install_signals() -> None:
         raise Interrupted(signum)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, raise_interrupted)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup asked for SIGHUP to be ignored
+            signal.signal(number, raise_interrupted)

@@ -40,13 +40,13 @@ class Measured:
     verdicts: Sequence[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
 
 
-def bench_row(row: Row, changes: Mapping[str, Any], sinks: Sequence[Sink], clock: Clock | None = None) -> Measured:
+def bench_row(row: Row, changes: Mapping[str, Any], sinks: Sequence[Sink] = (), clock: Clock | None = None) -> Measured:
     """Run the profile's sweep with ``changes`` on top. Raises ExpectationFailed (exit 8) when an SLO is missed."""
     plan = stored_plan(row.runbook)
     if plan is None:
         raise UsageFault(f"the runbook of {row.name} is gone: {row.runbook}", hint=f"dsctl teardown {row.name}")
     profile = Profile.model_validate(read_profile(row.runbook))
-    bench = Bench.model_validate({**profile.bench.model_dump(), **changes})
+    bench = _changed(profile.bench, changes)
     slo = parse_slo(bench.slo) if bench.slo else ()
     number = 1 + len(list((row.runbook / "artifacts").glob("bench-*")))
     clock = clock or SystemClock()
@@ -69,6 +69,54 @@ def bench_row(row: Row, changes: Mapping[str, Any], sinks: Sequence[Sink], clock
         context = tuple(str(verdict["text"]) for verdict in missed)
         raise ExpectationFailed(f"{len(missed)} of {len(verdicts)} SLO checks missed", context=context)
     return Measured(row.run_id, row.name, summaries, target, profile.simulated, verdicts)
+
+
+def changes_of(
+    *,
+    rate: str = "",
+    duration: str = "",
+    warmup: str = "",
+    arrivals: str = "",
+    prompt_tokens: int = 0,
+    shared_ratio: float = -1,
+    output_tokens: int = 0,
+    seed: int = -1,
+    slo: str = "",
+) -> dict[str, Any]:
+    """Command-line values to changes of the profile's ``bench`` part; empty, zero or negative means not given."""
+    given: dict[str, Any] = {"duration": duration, "warmup": warmup, "arrivals": arrivals, "slo": slo}
+    changes = {key: value for key, value in given.items() if value}
+    if rate:
+        changes["rates"] = tuple(_number(part) for part in rate.split(","))
+    if seed >= 0:
+        changes["seed"] = seed
+    workload = {
+        key: value
+        for key, value, told in (
+            ("prompt_tokens", prompt_tokens, prompt_tokens > 0),
+            ("shared_ratio", shared_ratio, shared_ratio >= 0),
+            ("output_tokens", output_tokens, output_tokens > 0),
+        )
+        if told
+    }
+    return changes | ({"workload": workload} if workload else {})
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageFault(f"--rate: {text!r} is not a number", hint="--rate 1,2,4") from None
+
+
+def _changed(bench: Bench, changes: Mapping[str, Any]) -> Bench:
+    """The profile's bench part with changes on top, checked like a profile."""
+    base = bench.model_dump()
+    workload = {**base["workload"], **changes.get("workload", {})}
+    try:
+        return Bench.model_validate({**base, **changes, "workload": workload})
+    except ValueError as error:
+        raise UsageFault(f"these bench options do not fit: {error}", hint="dsctl bench --help") from error
 
 
 def _steps(profile: Profile, bench: Bench, out: str, number: int) -> tuple[Step, Step]:

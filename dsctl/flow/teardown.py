@@ -6,12 +6,13 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dsctl.core.errors import DsctlError, Interrupted, TeardownUnconfirmed, UsageFault
+from dsctl.core.errors import DsctlError, Interrupted, TeardownUnconfirmed
 from dsctl.core.ids import short_id
 from dsctl.flow import wire
 from dsctl.flow.box import Box, open_box
 from dsctl.flow.execute import Cancelled, execute
 from dsctl.flow.record import Recorder, SystemClock
+from dsctl.flow.runs import find_run
 from dsctl.flow.writing import stored_plan, write_reports
 from dsctl.ledger.store import Row
 from dsctl.model.event import Emit, Sink
@@ -98,8 +99,8 @@ def _keep_logs(row: Row, plan: Plan, box: Box) -> None:
             continue
 
 
-def alive_rows() -> tuple[Row, ...]:
-    rows = wire.ledger().rows()
-    if not rows:
-        raise UsageFault("no run is up", hint="dsctl ps -a   shows runs of the past")
-    return rows
+def chosen_rows(refs: Sequence[str], *, everything: bool) -> tuple[Row, ...]:
+    """Which runs to tear down: the named ones, all live ones, or the only live one; never a guess."""
+    if everything:
+        return wire.ledger().rows()
+    return tuple(find_run(ref, alive_only=False) for ref in refs) or (find_run(None),)
