@@ -26,7 +26,8 @@ def compile_plan(profile: Profile) -> Plan:
     started = launch.steps(
         programs,
         frontdoor.configuration(profile, mover.gateway_mode),
-        needs=("weights/box/model",) if not profile.simulated else (),
+        environment=("bootstrap/box/engine-env",) if engine.lock else (),
+        model=("weights/box/model",) if not profile.simulated else (),
     )
     return Plan(
         profile=profile.name,

@@ -1,8 +1,7 @@
 """Programs to steps: supervisord, then the store, the engines in parallel, and the front door last.
 
-Each start is followed by its own readiness probe, which fails at once when the process dies. Engines do not wait for
-the store's probe to *start* (most of an engine's boot is imports, which overlap with the store's) unless the mover
-says so; everything the front door needs is ready before it starts.
+Each start is followed by its own readiness probe, which fails at once when the process dies. The store may start while
+the model is still being made or pulled; engines wait for the store, the front door waits for the engines.
 """
 
 from __future__ import annotations
@@ -14,27 +13,29 @@ from dsctl.stages.supervision import configuration, control
 _CONF = "{run.dir}/supervisord.conf"
 
 
-def steps(programs: tuple[Program, ...], gateway_config: str, needs: tuple[str, ...]) -> tuple[Step, ...]:
-    """``needs``: what must be done before any program may start."""
+def steps(
+    programs: tuple[Program, ...], gateway_config: str, environment: tuple[str, ...], model: tuple[str, ...]
+) -> tuple[Step, ...]:
+    """``environment``: steps that must be done before the store may start; ``model``: before an engine may."""
     order: dict[str, tuple[Program, ...]] = {
         kind: tuple(p for p in programs if p.kind == kind) for kind in ("store", "engine", "gateway")
     }
     ready_stores = tuple(_ready_id(p) for p in order["store"])
     ready_engines = tuple(_ready_id(p) for p in order["engine"])
-    result = list(_supervisor(programs, gateway_config, needs))
+    result = list(_supervisor(programs, gateway_config))
     up = ("launch/box/supervisord",)
     for program in order["store"]:
-        result += _program(program, up)
+        result += _program(program, (*up, *environment))
     for program in order["engine"]:
-        result += _program(program, ready_stores or up)
+        result += _program(program, (*up, *ready_stores, *model))
     for program in order["gateway"]:
         result += _program(program, (*ready_engines, "launch/box/gateway-config"))
     return tuple(result)
 
 
-def _supervisor(programs: tuple[Program, ...], gateway_config: str, needs: tuple[str, ...]) -> tuple[Step, ...]:
+def _supervisor(programs: tuple[Program, ...], gateway_config: str) -> tuple[Step, ...]:
     def put(name: str, title: str, path: str, text: str) -> Step:
-        return Step(f"launch/box/{name}", "launch", "box", title, Put(path, text), needs=needs)
+        return Step(f"launch/box/{name}", "launch", "box", title, Put(path, text))
 
     start = Step(
         id="launch/box/supervisord",
