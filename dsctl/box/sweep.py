@@ -71,8 +71,11 @@ def processes(run_id: str, run_dir: Path) -> list[int]:
     """Process ids of the run, without this script and its ancestors."""
     mark = f"DSCTL_RUN={run_id}".encode()
     mine = _ancestors()
-    pids = [int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()]
-    return [pid for pid in pids if pid not in mine and _alive(pid) and _belongs(pid, mark, run_dir)]
+    return [pid for pid in all_pids() if pid not in mine and _alive(pid) and _belongs(pid, mark, run_dir)]
+
+
+def all_pids() -> list[int]:
+    return [int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()]
 
 
 def _belongs(pid: int, mark: bytes, run_dir: Path) -> bool:
@@ -120,11 +123,25 @@ def shm_held(pids: list[int]) -> set[str]:
     for pid in pids:
         try:
             names |= set(_MAPPED.findall((PROC / str(pid) / "maps").read_text(errors="replace")))
-            links = [os.readlink(fd) for fd in (PROC / str(pid) / "fd").iterdir()]
-            names |= {link.removeprefix("/dev/shm/") for link in links if link.startswith("/dev/shm/")}
         except OSError:
             continue
+        names |= {link.removeprefix("/dev/shm/") for link in _open_files(pid) if link.startswith("/dev/shm/")}
     return names
+
+
+def _open_files(pid: int) -> set[str]:
+    """What a process has open; files come and go while one looks, so each link counts by itself."""
+    links: set[str] = set()
+    try:
+        entries = list((PROC / str(pid) / "fd").iterdir())
+    except OSError:
+        return links
+    for entry in entries:
+        try:
+            links.add(os.readlink(entry))
+        except OSError:
+            continue
+    return links
 
 
 def _noted(run_dir: Path) -> set[str]:
@@ -141,7 +158,7 @@ def _remove_shm(prefix: str, held: set[str]) -> tuple[list[str], list[str]]:
     except OSError:
         return [], []
     ours = {name for name in present if prefix in name or name in held}
-    living = shm_held([int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()] if ours else [])
+    living = shm_held(all_pids()) if ours else set[str]()
     removed: list[str] = []
     for name in sorted(ours - living):
         (SHM / name).unlink(missing_ok=True)
@@ -162,13 +179,9 @@ def listeners(ports: list[int]) -> dict[int, list[int]]:
             if fields[3] == "0A" and port in ports:
                 inodes[f"socket:[{fields[9]}]"] = port
     owners: dict[int, list[int]] = {port: [] for port in inodes.values()}
-    for entry in PROC.glob("[0-9]*") if inodes else ():
-        try:
-            links = {os.readlink(fd) for fd in (entry / "fd").iterdir()}
-        except OSError:
-            continue
-        for link in links & inodes.keys():
-            owners[inodes[link]].append(int(entry.name))
+    for pid in all_pids() if inodes else ():
+        for link in _open_files(pid) & inodes.keys():
+            owners[inodes[link]].append(pid)
     return owners
 
 
