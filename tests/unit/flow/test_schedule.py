@@ -26,7 +26,7 @@ class ScriptedHost:
     def __init__(self, script: Script | None = None, files: dict[str, bytes] | None = None) -> None:
         self.ran: list[tuple[str, ...]] = []
         self.files = files or {}
-        self._script = script or (lambda argv, cancel: ok())  # noqa: ARG005
+        self._script = script or (lambda argv, cancel: ok())
 
     def run(
         self,
@@ -148,7 +148,7 @@ def test_a_failure_stops_the_others_and_starts_nothing_more() -> None:
     ],
 )
 def test_late_is_told_from_dead(done: Completed, kind: type[Exception]) -> None:
-    host = ScriptedHost(lambda argv, cancel: done)  # noqa: ARG005
+    host = ScriptedHost(lambda argv, cancel: done)
     with pytest.raises(kind) as error:
         run([step("probe", not_ready=True, timeout_s=1)], host)
     assert type(error.value) is kind
@@ -167,7 +167,7 @@ def test_late_is_told_from_dead(done: Completed, kind: type[Exception]) -> None:
     ],
 )
 def test_expectations_are_held_against_the_last_json_line(expect: Expect, *, holds: bool) -> None:
-    host = ScriptedHost(lambda argv, cancel: ok('noise\n{"a": {"b": 0.95}, "name": "lab"}\n'))  # noqa: ARG005
+    host = ScriptedHost(lambda argv, cancel: ok('noise\n{"a": {"b": 0.95}, "name": "lab"}\n'))
     if holds:
         observed, _ = run([step("v", expect=(expect,))], host)
         assert observed["v"]["name"] == "lab"

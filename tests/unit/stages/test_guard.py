@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.profiles import shipped
 
 from dsctl.stages.guard import shortfalls
+from tests.profiles import shipped
 
 PLENTY: dict[str, Any] = {
     "system": "Linux", "machine": "x86_64", "cpus": 8, "memory_available": 2**36, "disk_free": 2**40,
