@@ -20,7 +20,7 @@ _ENV = {
     "SPT_NOENV": "1",
     "VLLM_NO_USAGE_STATS": "1",
 }
-_CPU_ENV = {"OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+_CPU_ENV = {"OMP_NUM_THREADS": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
 _CPU_ARGS: Mapping[str, Scalar] = {
     "enforce-eager": True,
     "distributed-executor-backend": "uni",
