@@ -20,10 +20,11 @@ def plan(
 
     Example: dsctl plan local-1p2d --commands
     """
-    from dsctl.flow.compile import compile_plan
+    from dsctl.flow.compile import commands_text, compile_plan
     from dsctl.flow.profiles import load
     from dsctl.view.results import show_plan
     from dsctl.view.sink import open_out
 
     out = open_out(json=as_json, quiet=quiet)
-    show_plan(out, compile_plan(load(profile, overrides or ()).profile), commands=commands)
+    compiled = compile_plan(load(profile, overrides or ()).profile)
+    show_plan(out, compiled, commands_text(compiled) if commands else "")

@@ -7,6 +7,7 @@ from dsctl.flow import wire
 from dsctl.model.plan import Plan
 from dsctl.model.profile import Profile
 from dsctl.model.program import Program
+from dsctl.runbook.commands import shell_text
 from dsctl.stages import bootstrap, frontdoor, launch, ready, teardown, weights
 from dsctl.stages.guard import ENGINE_PYTHON
 
@@ -50,3 +51,8 @@ def _slots(profile: Profile, lock: str) -> dict[str, str]:
     if not profile.simulated:
         slots["model.digest"] = weights.model_digest(profile)
     return slots
+
+
+def commands_text(plan: Plan) -> str:
+    """Every command of a plan as shell text; what only a box knows stays a ``{slot}``."""
+    return shell_text(plan.steps, plan.slots)

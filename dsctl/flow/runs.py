@@ -48,3 +48,8 @@ def _unknown(ref: str, rows: Sequence[Row], *, alive_only: bool) -> UsageFault:
 
 def _listing(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(f"{short_id(row.run_id)}  {row.name}  ({row.state})" for row in rows)
+
+
+def live_names() -> list[str]:
+    """Names of live runs, for completion."""
+    return [row.name for row in wire.ledger().rows()]

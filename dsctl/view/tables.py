@@ -29,7 +29,7 @@ def sweep_rows(steps: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def _sweep_row(step: Mapping[str, Any]) -> list[str]:
-    ttft, itl, reuse = step["ttft_ms"] or {}, step["itl_ms"] or {}, step["reuse"]
+    ttft, itl, reuse = step["ttft_ms"], step["itl_ms"], step["reuse"]
     return [
         f"{step['rate']:g}/s",
         f"{step['sent_rate']:.2f}",

@@ -22,7 +22,7 @@ def bench_progress(data: Mapping[str, Any]) -> str:
 
 def bench_step(data: Mapping[str, Any]) -> str:
     """One rate's result in a line."""
-    ttft = data.get("ttft_ms") or {}
+    ttft = data["ttft_ms"]
     shown = f"TTFT P50 {ms(ttft.get('p50'))} P95 {ms(ttft.get('p95'))}"
     errors = sum(data["errors"].values())
     label = " (simulated)" if data.get("simulated") else ""

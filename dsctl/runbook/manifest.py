@@ -1,0 +1,46 @@
+"""Knows the manifest: identity and verdict of a run, small enough for a table of a thousand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dsctl.runbook.fold import RunState
+
+SCHEMA = "dsctl.runbook/1"
+
+
+def manifest(state: RunState) -> dict[str, Any]:
+    identity = state.identity
+    last = state.benches[-1] if state.benches else None
+    return {
+        "schema": SCHEMA,
+        "run_id": identity.get("run_id", ""),
+        "short": identity.get("short", ""),
+        "name": identity.get("name", ""),
+        "profile": identity.get("profile", ""),
+        "provider": identity.get("provider", ""),
+        "simulated": state.simulated,
+        "status": state.status,
+        "started": state.started,
+        "ended": state.ended,
+        "plan_digest": state.plan_digest,
+        "dsctl_version": identity.get("dsctl_version", ""),
+        "ready_seconds": state.ready.get("seconds"),
+        "phase_seconds": dict(state.phases),
+        "benches": len(state.benches),
+        "bench": [_headline(step) for step in last.steps] if last else [],
+        "failure": {key: state.failure[key] for key in ("code", "message")} if state.failure else None,
+        "teardown_confirmed": state.gone.get("confirmed"),
+    }
+
+
+def _headline(step: Any) -> dict[str, Any]:
+    return {
+        "rate": step["rate"],
+        "delivered_rate": step["delivered_rate"],
+        "ttft_p50_ms": step["ttft_ms"]["p50"],
+        "ttft_p95_ms": step["ttft_ms"]["p95"],
+        "reuse": step["reuse"]["measured"],
+        "errors": sum(step["errors"].values()),
+        "valid": step["valid"],
+    }
