@@ -30,7 +30,7 @@ _SLACK_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """``steps``: one summary a rate. ``folder``: where result.json, samples and charts lie. ``verdicts``: one an SLO."""
+    """``steps``: one summary a rate. ``folder``: result.json, samples and charts. ``verdicts``: one an SLO."""
 
     run_id: str
     name: str

@@ -70,12 +70,8 @@ def _after(state: RunState, event: Event) -> RunState:
     match event.kind:
         case "run.opened":
             return replace(state, identity=data, started=event.at)
-        case "plan.compiled":
-            return replace(state, plan_digest=data["digest"])
-        case "host.reached":
-            return replace(state, slots=data.get("slots", {}))
-        case "facts.seen":
-            return replace(state, facts=data["facts"])
+        case "plan.compiled" | "host.reached" | "facts.seen":
+            return _after_fact(state, event)
         case "step.started" | "step.ended":
             return _after_step(state, event)
         case "phase.ended" if data["seconds"] is not None:
@@ -87,6 +83,15 @@ def _after(state: RunState, event: Event) -> RunState:
             return _after_bench(state, event)
         case _:
             return _after_end(state, event)
+
+
+def _after_fact(state: RunState, event: Event) -> RunState:
+    data: Any = event.data
+    if event.kind == "plan.compiled":
+        return replace(state, plan_digest=data["digest"])
+    if event.kind == "host.reached":
+        return replace(state, slots=data["slots"])
+    return replace(state, facts=data["facts"])
 
 
 def _after_step(state: RunState, event: Event) -> RunState:

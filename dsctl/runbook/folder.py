@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def find(root: Path, ref: str | None) -> Path:
         raise UsageFault(f"there is no run in {root}", hint="dsctl up local-1p2d, or set DSCTL_RUNBOOKS")
     if ref is None:
         return found[0]
-    for fits in (_is_named(ref), lambda path: path.name.startswith(ref) or path.name[-6:].startswith(ref)):
+    for fits in (_is_named(ref), _starts_with(ref)):
         matching = [path for path in found if fits(path)]
         if matching:
             return matching[0]
@@ -67,15 +67,20 @@ def find(root: Path, ref: str | None) -> Path:
     raise UsageFault(f"no run in {root} is called {ref}", context=tuple(p.name for p in found[:10]), hint=hint)
 
 
-def _is_named(ref: str) -> Any:
+def _is_named(ref: str) -> Callable[[Path], bool]:
     def named(path: Path) -> bool:
         if ref in (path.name, path.name[-6:]):
             return True
         events = read(path)
-        opened = events[0].data if events and events[0].kind == "run.opened" else {}
-        return ref in (opened.get("name"), opened.get("run_id"))
+        if not events or events[0].kind != "run.opened":
+            return False
+        return ref in (events[0].data["name"], events[0].data["run_id"])
 
     return named
+
+
+def _starts_with(ref: str) -> Callable[[Path], bool]:
+    return lambda path: path.name.startswith(ref) or path.name[-6:].startswith(ref)
 
 
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:

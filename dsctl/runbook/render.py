@@ -16,6 +16,10 @@ from dsctl.runbook.manifest import manifest
 
 _BAR = 40
 _SHORTEST_SHOWN_S = 0.5
+_SWEEP_HEAD = (
+    "| asked req/s | sent | delivered | TTFT P50 ms | P95 | P99 | ITL P50 ms | P99 | reused | ideal | errors | valid |"
+    "\n|---|---|---|---|---|---|---|---|---|---|---|---|"
+)
 _VERDICTS = {
     "ready": "up and serving when this was written",
     "torn-down": "ran and was torn down; nothing of it is left",
@@ -53,9 +57,7 @@ def readme(state: RunState, plan: Plan | None) -> str:
 
 def _head(state: RunState) -> str:
     identity = state.identity
-    simulated = (
-        "\n> **SIMULATED.** The engines of this run are simulated; none of its figures says anything about real ones.\n"
-    )
+    simulated = "\n> **SIMULATED.** The engines are simulated; no figure here says anything about real ones.\n"
     phases = ", ".join(f"{name} {show_duration(seconds)}" for name, seconds in state.phases.items())
     ready = f"- ready after {show_duration(state.ready['seconds'])}\n" if state.ready else ""
     return f"""\
@@ -65,7 +67,8 @@ def _head(state: RunState) -> str:
 {simulated if state.simulated else ""}
 This run {_VERDICTS.get(state.status, state.status)}.
 
-- profile `{identity.get("profile", "")}` on provider `{identity.get("provider", "")}`, dsctl {identity.get("dsctl_version", "")}
+- profile `{identity.get("profile", "")}` on provider `{identity.get("provider", "")}`, \
+dsctl {identity.get("dsctl_version", "")}
 - started {state.started}{f", ended {state.ended}" if state.ended else ""}
 {ready}- phases: {phases or "none finished"}
 - run id `{identity.get("run_id", "")}`, plan digest `{state.plan_digest[:16]}`
@@ -150,20 +153,15 @@ def _bench(measurement: Measurement, *, simulated: bool) -> str:
     workload = ", ".join(f"{key} {value}" for key, value in measurement.workload.items())
     label = " (simulated)" if simulated else " (measured)"
     folder = f"artifacts/bench-{measurement.number}"
-    head = (
-        "| asked req/s | sent | delivered | TTFT P50 ms | P95 | P99 | ITL P50 ms | P99 | reused | ideal | errors | valid |\n"
-        "|---|---|---|---|---|---|---|---|---|---|---|---|"
-    )
     rows = "\n".join(_bench_row(step) for step in measurement.steps)
-    invalid = "".join(
-        f"- {s['rate']:g} req/s is not valid: {s['invalid_reason']}\n" for s in measurement.steps if not s["valid"]
-    )
+    bad = [step for step in measurement.steps if not step["valid"]]
+    invalid = "".join(f"- {step['rate']:g} req/s is not valid: {step['invalid_reason']}\n" for step in bad)
     return f"""\
 ## Bench {measurement.number}{label}: {measurement.status}
 
 Workload: {workload}; seed {measurement.seed}. TTFT from the moment of sending.
 
-{head}
+{_SWEEP_HEAD}
 {rows}
 
 {invalid}
@@ -197,7 +195,8 @@ def _teardown(gone: Mapping[str, Any]) -> str:
     if not gone:
         return ""
     verdict = "Nothing is left" if gone["confirmed"] else f"**Still there:** {'; '.join(gone.get('remains', ()))}"
-    return f"## Teardown\n\n{verdict}. What the box said:\n\n```json\n{json.dumps(gone.get('evidence', {}), indent=2)}\n```\n"
+    evidence = json.dumps(gone.get("evidence", {}), indent=2)
+    return f"## Teardown\n\n{verdict}. What the box said:\n\n```json\n{evidence}\n```\n"
 
 
 def _commands(state: RunState, plan: Plan | None) -> str:

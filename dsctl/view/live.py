@@ -62,7 +62,7 @@ class Live:
         if line:
             self._console.print(line)
 
-    def _take(self, event: Event) -> str:  # noqa: PLR0911  one line a kind
+    def _take(self, event: Event) -> str:
         from rich.markup import escape
 
         data: Any = event.data
@@ -86,12 +86,8 @@ class Live:
                 return f"[bold]teardown[/] [dim]({escape(data['reason'])})[/]"
             case "phase.started" if data["phase"] not in ("teardown", "bench"):
                 return f"[bold]{data['phase']}[/]"
-            case "lease.gone":
-                return f"  {_MARKS['ran']} no process, port or shared memory of the run is left"
-            case "lease.unconfirmed":
-                return f"  {_MARKS['failed']} [red]still there: {escape('; '.join(data['remains']))}[/]"
             case _:
-                return ""
+                return _ending(event)
 
     def _ended(self, data: Any) -> str:
         from rich.markup import escape
@@ -118,3 +114,13 @@ class Live:
         if bench:
             lines.append(f"    {escape(bench)}")
         return Text.from_markup("\n".join(lines), overflow="ellipsis")
+
+
+def _ending(event: Event) -> str:
+    from rich.markup import escape
+
+    if event.kind == "lease.gone":
+        return f"  {_MARKS['ran']} no process, port or shared memory of the run is left"
+    if event.kind == "lease.unconfirmed":
+        return f"  {_MARKS['failed']} [red]still there: {escape('; '.join(event.data['remains']))}[/]"
+    return ""

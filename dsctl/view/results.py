@@ -162,7 +162,7 @@ def show_runbooks(out: Out, manifests: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _run_row(manifest: Mapping[str, Any]) -> list[str]:
-    best: Mapping[str, Any] = max(manifest["bench"], key=lambda step: step["delivered_rate"], default={})
+    best: Mapping[str, Any] = max(manifest["bench"], key=lambda step: step["delivered_rate"], default=dict[str, Any]())
     ttft = best.get("ttft_p50_ms")
     label = " (sim)" if manifest["simulated"] else ""
     return [

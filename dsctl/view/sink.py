@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, Literal
 
 from dsctl.core.errors import UsageFault
-from dsctl.model.event import Sink
+from dsctl.model.event import Event, Sink
 
 Mode = Literal["human", "plain", "json", "quiet"]
 
@@ -27,6 +27,10 @@ def open_out(*, json: bool = False, quiet: bool = False) -> Out:
     if quiet:
         return Out("quiet", sys.stdout, sys.stderr)
     return Out("human" if moves(sys.stderr) else "plain", sys.stdout, sys.stderr)
+
+
+def _silent(_event: Event) -> None:
+    """Quiet mode shows nothing of the way."""
 
 
 def moves(stream: IO[str]) -> bool:
@@ -60,7 +64,7 @@ class Out:
             width = max((len(name) for name in fields), default=0)
             self.lines(f"  {name:<{width}}  {value}" for name, value in fields.items())
 
-    def lines(self, lines: Any) -> None:
+    def lines(self, lines: Iterable[str]) -> None:
         for line in lines:
             self._say(line)
 
@@ -114,7 +118,7 @@ class Out:
 
             yield plain_sink(self._talk)
         else:
-            yield lambda event: None
+            yield _silent
 
     def _say(self, text: str) -> None:
         self._answer.write(text + "\n")
