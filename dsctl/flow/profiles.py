@@ -99,6 +99,39 @@ def new(name: str, like: str) -> str:
     return f"# yaml-language-server: $schema=profile.schema.json   (dsctl profile schema > profile.schema.json)\n{text}"
 
 
+def write_new(name: str, like: str, path: Path) -> Path:
+    """Write a new profile; never over an existing file."""
+    text = new(name, like)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise UsageFault(f"{path} exists already", hint="choose another name, or -o another file") from error
+    except OSError as error:
+        raise UsageFault(f"{path} cannot be written: {error.strerror}", hint="choose another place with -o") from error
+    return path
+
+
+def check_all(refs: Sequence[str], overrides: Sequence[str]) -> tuple[Loaded, ...]:
+    """Load all; raises ProfileInvalid with the mistakes of all."""
+    loaded: list[Loaded] = []
+    problems: list[Problem] = []
+    for ref in refs:
+        try:
+            loaded.append(load(ref, overrides))
+        except ProfileInvalid as error:
+            problems += error.problems
+    if problems:
+        raise ProfileInvalid(tuple(problems))
+    return tuple(loaded)
+
+
+def resolved_text(profile: Profile) -> str:
+    """Every value as YAML."""
+    return yaml.safe_dump(profile.resolved(), sort_keys=False, allow_unicode=True)
+
+
 def builtin_dir() -> Path:
     """The shipped profiles: in the wheel beside the package, in a checkout at the top."""
     package = Path(__file__).resolve().parent.parent

@@ -18,6 +18,7 @@ from dsctl.view.tables import SWEEP_COLUMNS, sweep_rows
 if TYPE_CHECKING:
     from dsctl.flow.bench import Measured
     from dsctl.flow.inspect import Standing
+    from dsctl.flow.profiles import Entry, Loaded
     from dsctl.flow.teardown import TornDown
     from dsctl.flow.up import Ready
 
@@ -180,6 +181,31 @@ def show_runbook(out: Out, folder: Path, manifest: Mapping[str, Any], text: str)
     out.document("dsctl.runbook-show/1", {"folder": str(folder), "manifest": dict(manifest)})
     out.say(text)
     out.hint(f"{_short(folder)}")
+
+
+def show_profiles(out: Out, entries: Sequence[Entry]) -> None:
+    profiles = [
+        {
+            "name": entry.name,
+            "source": entry.source,
+            "path": str(entry.path),
+            "description": entry.description,
+            "roles": list(entry.roles),
+            "simulated": entry.simulated,
+            "broken": entry.broken,
+        }
+        for entry in entries
+    ]
+    out.document("dsctl.profile-ls/1", {"profiles": profiles})
+    rows = [[entry.name, entry.source, entry.broken or entry.description] for entry in entries]
+    out.table(("profile", "from", "what"), rows)
+
+
+def show_checked(out: Out, loaded: Sequence[Loaded]) -> None:
+    checked = [{"name": one.profile.name, "path": str(one.path), "digest": one.digest} for one in loaded]
+    out.document("dsctl.profile-check/1", {"ok": True, "profiles": checked})
+    for one in loaded:
+        out.success(f"{one.path}: {one.profile.name} is valid")
 
 
 def _short(path: Path) -> str:
