@@ -16,6 +16,7 @@ class Sim:
             "{dsctl.python}", "-m", "dsctl.simulator", "engine",
             "--port", f"{{{role}.port}}", "--model", profile.served_name,
             "--role", role.rstrip("0123456789").replace("engine", "mono"),
+            "--chunk", str(profile.kv.chunk_tokens), "--max-model-len", str(profile.engine.max_model_len),
             *options.args, *_flags(profile),
         )  # fmt: skip
         health = f"http://127.0.0.1:{{{role}.port}}/health"
