@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 
 from dsctl.model.step import Put, Step, render
+
+_PLAIN = re.compile(r"(?:[\w\-./:=,@%+]|\{[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+\})+", re.ASCII)
+"""Words no shell changes. A slot without a value stays readable; other braces would be expanded, so they are quoted."""
+_SECRET = re.compile(r"\$[A-Z][A-Z0-9_]*")
+"""How a secret is written down: the name of the variable that holds it, never its value."""
 
 
 def shell_text(steps: Sequence[Step], slots: Mapping[str, str]) -> str:
@@ -23,17 +30,29 @@ def _block(step: Step, slots: Mapping[str, str]) -> str:
 def _command(step: Step, slots: Mapping[str, str]) -> str:
     if isinstance(step.action, Put):
         return _put(step.action, slots)
-    env = "".join(f"{name}={shlex.quote(render(value, slots))} " for name, value in sorted(step.action.env.items()))
+    env = "".join(f"{name}={_word(render(value, slots))} " for name, value in sorted(step.action.env.items()))
     return env + _line(step.action.argv, slots)
 
 
 def _put(action: Put, slots: Mapping[str, str]) -> str:
-    path = _word(render(action.path, slots))
+    path = render(action.path, slots)
     if action.source:
         package = "python3 -c 'import dsctl, pathlib; print(pathlib.Path(dsctl.__file__).parent)'"
-        return f'install -D "$({package})/{action.source}" {path}   # sha256 {action.sha256}'
+        return f'install -D "$({package})/{action.source}" {_word(path)}   # sha256 {action.sha256}'
     text = render(action.text, slots)
-    return f"mkdir -p $(dirname {path}) && cat > {path} <<'DSCTL_END'\n{text.rstrip()}\nDSCTL_END"
+    make = f"mkdir -p {_word(posixpath.dirname(path))}"
+    if not text.endswith("\n"):
+        return f"{make} && printf %s {shlex.quote(text)} > {_word(path)}"
+    end = _end_mark(text)
+    return f"{make} && cat > {_word(path)} <<'{end}'\n{text}{end}"
+
+
+def _end_mark(text: str) -> str:
+    """A line that the text does not have."""
+    mark = "DSCTL_END"
+    while mark in text.splitlines():
+        mark += "_"
+    return mark
 
 
 def _line(argv: Sequence[str], slots: Mapping[str, str]) -> str:
@@ -41,5 +60,6 @@ def _line(argv: Sequence[str], slots: Mapping[str, str]) -> str:
 
 
 def _word(word: str) -> str:
-    """Quoted where a shell needs it; an unfilled slot stays readable."""
-    return word if word and all(c.isalnum() or c in "-_./:=,{}@%+" for c in word) else shlex.quote(word)
+    if _SECRET.fullmatch(word):
+        return f'"{word}"'
+    return word if _PLAIN.fullmatch(word) else shlex.quote(word)

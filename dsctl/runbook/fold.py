@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from dsctl.model.event import Event
+
+RunStatus = Literal[
+    "opening", "running", "ready", "benching", "tearing-down",
+    "failed", "interrupted", "crashed", "torn-down", "teardown-unconfirmed",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +26,17 @@ class StepState:
     status: str = "started"
     seconds: float | None = None
     observed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    error: str = ""
+
+    @property
+    def end(self) -> float:
+        """Seconds into the run; where it began, when it never ended."""
+        return self.at + (self.seconds or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One ``dsctl bench``: what was asked, one summary a rate, and where its files lie."""
+    """One ``dsctl bench``: what was asked, one summary a rate. ``status``: running, done, partial or killed."""
 
     number: int
     workload: Mapping[str, Any]
@@ -36,20 +47,26 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """``status``: opening, ready, failed, crashed, torn-down or teardown-unconfirmed."""
+    """``phases``: seconds spent in each that ended; ``phase``: those begun and not ended.
+
+    ``gone`` is the evidence of the teardown, with ``confirmed`` in it; ``closed`` what the run ended as, if it did.
+    """
 
     identity: Mapping[str, Any] = field(default_factory=dict[str, Any])
     started: str = ""
-    status: str = "opening"
+    status: RunStatus = "opening"
     plan_digest: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
     slots: Mapping[str, str] = field(default_factory=dict[str, str])
     steps: tuple[StepState, ...] = ()
     phases: Mapping[str, float] = field(default_factory=dict[str, float])
+    phase: tuple[str, ...] = ()
     ready: Mapping[str, Any] = field(default_factory=dict[str, Any])
     benches: tuple[Measurement, ...] = ()
     failure: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tearing: bool = False
     gone: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    closed: str = ""
     ended: str = ""
 
     @property
@@ -57,12 +74,47 @@ class RunState:
         return bool(self.identity.get("simulated"))
 
 
-def fold(events: Sequence[Event]) -> RunState:
+def fold(events: Sequence[Event], *, writing: bool | None = None) -> RunState:
+    """``writing``: whether a living process still has the journal open; None when nobody looked.
+
+    Only that tells *still starting* from *killed while starting*; without it an unended last step counts as a crash.
+    """
     state = RunState()
     for event in events:
         state = _after(state, event)
-    dangling = any(step.status == "started" for step in state.steps)
-    return replace(state, status="crashed") if dangling and state.status == "opening" else state
+    alive = not _dangling(state) if writing is None else writing
+    return replace(state, status=_status(state, alive=alive), benches=_benches(state, alive=alive))
+
+
+def _dangling(state: RunState) -> bool:
+    return any(step.status == "started" for step in state.steps)
+
+
+def _status(state: RunState, *, alive: bool) -> RunStatus:
+    """What may still be running or billing comes first, then how it failed, then how far it got."""
+    if state.closed == "teardown-unconfirmed" or (state.gone and not state.gone["confirmed"]):
+        return "teardown-unconfirmed"
+    if state.tearing and not state.closed:
+        return "tearing-down" if alive else "teardown-unconfirmed"
+    if state.failure:
+        return "interrupted" if state.failure.get("code") == "interrupted" else "failed"
+    if state.closed:
+        return "torn-down" if state.ready else "crashed"
+    if state.ready:
+        busy = alive and bool(state.benches) and state.benches[-1].status == "running"
+        return "benching" if busy else "ready"
+    if not alive:
+        return "crashed"
+    return "running" if state.phase else "opening"
+
+
+def _benches(state: RunState, *, alive: bool) -> tuple[Measurement, ...]:
+    """A bench without an end, when nobody writes any more or another one came after it, was killed."""
+    last = len(state.benches) - 1
+    return tuple(
+        replace(bench, status="killed") if bench.status == "running" and (index < last or not alive) else bench
+        for index, bench in enumerate(state.benches)
+    )
 
 
 def _after(state: RunState, event: Event) -> RunState:
@@ -74,11 +126,10 @@ def _after(state: RunState, event: Event) -> RunState:
             return _after_fact(state, event)
         case "step.started" | "step.ended":
             return _after_step(state, event)
-        case "phase.ended" if data["seconds"] is not None:
-            seconds = round(state.phases.get(data["phase"], 0.0) + data["seconds"], 3)
-            return replace(state, phases={**state.phases, data["phase"]: seconds})
+        case "phase.started" | "phase.ended":
+            return _after_phase(state, event)
         case "ready.seen":
-            return replace(state, ready=data, status="ready")
+            return replace(state, ready=data)
         case "bench.started" | "bench.step" | "bench.ended":
             return _after_bench(state, event)
         case _:
@@ -90,7 +141,7 @@ def _after_fact(state: RunState, event: Event) -> RunState:
     if event.kind == "plan.compiled":
         return replace(state, plan_digest=data["digest"])
     if event.kind == "host.reached":
-        return replace(state, slots=data["slots"])
+        return replace(state, slots=data.get("slots", {}))
     return replace(state, facts=data["facts"])
 
 
@@ -102,17 +153,34 @@ def _after_step(state: RunState, event: Event) -> RunState:
     steps = list(state.steps)
     for index in range(len(steps) - 1, -1, -1):
         if steps[index].id == data["step"]:
-            observed = data.get("observed") or {}
-            steps[index] = replace(steps[index], status=data["status"], seconds=data["seconds"], observed=observed)
+            observed: dict[str, Any] = data.get("observed") or {}
+            steps[index] = replace(
+                steps[index],
+                status=data["status"], seconds=data["seconds"], observed=observed, error=data.get("error") or "",
+            )  # fmt: skip
             break
     return replace(state, steps=tuple(steps))
+
+
+def _after_phase(state: RunState, event: Event) -> RunState:
+    data: Any = event.data
+    name = data["phase"]
+    if event.kind == "phase.started":
+        return replace(state, phase=(*state.phase, name))
+    state = replace(state, phase=tuple(phase for phase in state.phase if phase != name))
+    if data.get("seconds") is None:
+        return state
+    seconds = round(state.phases.get(name, 0.0) + data["seconds"], 3)
+    return replace(state, phases={**state.phases, name: seconds})
 
 
 def _after_bench(state: RunState, event: Event) -> RunState:
     data: Any = event.data
     if event.kind == "bench.started":
-        begun = Measurement(data["number"], data["workload"], data["seed"])
-        return replace(state, benches=(*state.benches, begun))
+        number = data.get("number", len(state.benches) + 1)
+        return replace(state, benches=(*state.benches, Measurement(number, data["workload"], data["seed"])))
+    if not state.benches:
+        return state  # its beginning was lost with a damaged line; verify says so
     *before, current = state.benches
     if event.kind == "bench.step":
         changed = replace(current, steps=(*current.steps, data))
@@ -124,11 +192,12 @@ def _after_bench(state: RunState, event: Event) -> RunState:
 def _after_end(state: RunState, event: Event) -> RunState:
     match event.kind:
         case "run.failed":
-            return replace(state, failure=event.data, status="failed")
+            return replace(state, failure=event.data)
+        case "teardown.started":
+            return replace(state, tearing=True, gone={}, closed="", ended="")
         case "lease.gone" | "lease.unconfirmed":
             return replace(state, gone={**event.data, "confirmed": event.kind == "lease.gone"})
         case "run.closed":
-            failed = state.status == "failed" and event.data["status"] == "torn-down"
-            return replace(state, ended=event.at, status="failed" if failed else str(event.data["status"]))
+            return replace(state, closed=str(event.data["status"]), ended=event.at)
         case _:
             return state
