@@ -34,9 +34,7 @@ class Api:
     async def handle(self, request: Request, response: Response) -> None:
         route = self._routes.get((request.method, request.path))
         try:
-            if route is None:
-                raise BadRequest("Not Found", 404)
-            await route(request, response)
+            await (route or _unknown)(request, response)
         except BadRequest as error:
             kind = "NotFoundError" if error.status == 404 else "BadRequestError"
             response.send(error.status, error_body(error.message, kind, error.status), headers=HEADERS)
@@ -98,6 +96,10 @@ class Api:
             _event(response, openai.closing(asked, made))
         response.write(b"data: [DONE]\n\n")
         response.end()
+
+
+async def _unknown(_request: Request, _response: Response) -> None:
+    raise BadRequest("Not Found", 404)
 
 
 def _until_stop(text: str, stop: tuple[str, ...]) -> tuple[str, bool]:

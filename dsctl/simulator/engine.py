@@ -1,7 +1,7 @@
 """Knows how a simulated engine spends time and tokens: one prefill at a time, decoding in steps, a prefix cache.
 
-A prompt's tokens come from the engine's own cache (whole blocks), from the shared store (whole chunks), or are computed;
-at least the last one is always computed, as in vLLM. Without the store it recomputes.
+A prompt's tokens come from the engine's own cache (whole blocks), from the shared store (whole chunks), or are
+computed; at least the last one is always computed, as in vLLM. Without the store it recomputes.
 """
 
 from __future__ import annotations

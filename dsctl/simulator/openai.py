@@ -13,7 +13,7 @@ FINGERPRINT = "simulated"
 _DEFAULT_TOKENS = 16
 
 
-class BadRequest(Exception):  # noqa: N818  what the client did
+class BadRequest(Exception):
     """``status`` 400 or 404, and what was wrong."""
 
     def __init__(self, message: str, status: int = 400) -> None:
