@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
 from datetime import UTC, datetime
@@ -11,6 +12,8 @@ from pathlib import Path
 from dsctl.core.errors import DsctlError
 from dsctl.core.paths import state_dir
 from dsctl.view.sink import styled
+from dsctl.view.streams import write
+from dsctl.view.words import clean
 
 
 def report(error: Exception, *, as_json: bool) -> int:
@@ -26,19 +29,17 @@ def report(error: Exception, *, as_json: bool) -> int:
             "context": list(known.context),
             "still_running": list(known.still_running),
         }
-        sys.stdout.write(json.dumps(document) + "\n")
-        sys.stdout.flush()
-    sys.stderr.write(text(known, colour=styled(sys.stderr)))
-    sys.stderr.flush()
+        write(sys.stdout, json.dumps(document) + "\n")
+    write(sys.stderr, text(known, colour=styled(sys.stderr)))
     return known.exit
 
 
 def text(error: DsctlError, *, colour: bool) -> str:
     red, bold, end = ("\x1b[31m", "\x1b[1m", "\x1b[0m") if colour else ("", "", "")
     lines = [
-        *(f"  {line}" for line in error.context),
+        *(f"  {clean(line)}" for line in error.context),
         *(f"{red}still running: {what}{end}" for what in error.still_running),
-        f"{red}{bold}error:{end} {error.message}",
+        f"{red}{bold}error:{end} {clean(error.message)}",
         *((f"hint: {error.hint}",) if error.hint else ()),
     ]
     return "\n".join(lines) + "\n"
@@ -47,7 +48,7 @@ def text(error: DsctlError, *, colour: bool) -> str:
 def _bug(error: Exception) -> DsctlError:
     """The traceback goes to a file; locals never do, they may hold secrets."""
     told = "".join(traceback.format_exception(error))
-    path = state_dir() / "crashes" / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.txt"
+    path = state_dir() / "crashes" / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}.txt"
     where = _written(path, told)
     return DsctlError(f"a bug in dsctl: {type(error).__name__}: {error}", hint=f"please report it with {where}")
 
@@ -55,8 +56,9 @@ def _bug(error: Exception) -> DsctlError:
 def _written(path: Path, told: str) -> str:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(told)
+        path.touch(mode=0o600)
+        path.write_text(told, encoding="utf-8", errors="backslashreplace")
     except OSError:
-        sys.stderr.write(told)
+        write(sys.stderr, told)
         return "the lines above"
     return str(path)

@@ -6,6 +6,7 @@ import json
 from typing import IO
 
 from dsctl.model.event import SCHEMA, Event, Sink
+from dsctl.view.streams import write
 
 
 def json_sink(stream: IO[str]) -> Sink:
@@ -15,7 +16,6 @@ def json_sink(stream: IO[str]) -> Sink:
         if event.kind == "step.output":
             return
         line = {"schema": SCHEMA, "kind": event.kind, "at": event.at, "mono": event.mono, "data": dict(event.data)}
-        stream.write(json.dumps(line, default=str) + "\n")
-        stream.flush()
+        write(stream, json.dumps(line, default=str) + "\n")
 
     return see

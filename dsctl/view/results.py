@@ -157,19 +157,19 @@ def show_runbooks(out: Out, manifests: Sequence[Mapping[str, Any]]) -> None:
     if not manifests:
         out.hint("no run was recorded here yet; dsctl up local-1p2d")
         return
-    out.table(
-        ("run", "name", "started", "status", "ready", "best delivered", "TTFT P50"), [_run_row(m) for m in manifests]
-    )
+    columns = ("run", "name", "started", "status", "ready", "delivered", "TTFT P50")
+    out.table(columns, [_run_row(manifest) for manifest in manifests])
 
 
 def _run_row(manifest: Mapping[str, Any]) -> list[str]:
+    """With the rate that delivered most, and the TTFT it had there."""
     best: Mapping[str, Any] = max(manifest["bench"], key=lambda step: step["delivered_rate"], default=dict[str, Any]())
     ttft = best.get("ttft_p50_ms")
     label = " (sim)" if manifest["simulated"] else ""
     return [
         str(manifest["short"]),
         str(manifest["name"]),
-        str(manifest["started"])[:19],
+        str(manifest["started"])[:16].replace("T", " "),
         f"{manifest['status']}{label}",
         show_duration(manifest["ready_seconds"]) if manifest["ready_seconds"] else "-",
         f"{best['delivered_rate']:.2f}/s{label}" if best else "-",

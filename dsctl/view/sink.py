@@ -1,14 +1,15 @@
 """Knows where words go: stdout is the answer, stderr is talk; human, plain, JSON or quiet.
 
-``NO_COLOR`` and ``TERM=dumb`` switch styles off; without a terminal, or with ``CI`` or ``DSCTL_PLAIN`` set, nothing
-moves on the screen. With ``--json`` stdout is JSON only: one document, or for long work one line an event and the
-document last.
+``NO_COLOR`` and ``TERM=dumb`` switch styles off; without a terminal that can move its cursor, or with ``CI`` or
+``DSCTL_PLAIN`` set, nothing moves on the screen. With ``--json`` stdout is JSON only: one document, or for long work
+one line an event and the document last.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from typing import IO, Any, Literal
 
 from dsctl.core.errors import UsageFault
 from dsctl.model.event import Event, Sink
+from dsctl.view.streams import write
 
 Mode = Literal["human", "plain", "json", "quiet"]
 
@@ -34,12 +36,14 @@ def _silent(_event: Event) -> None:
 
 
 def moves(stream: IO[str]) -> bool:
-    """Whether this stream is a terminal that a person watches."""
-    return stream.isatty() and not (os.environ.get("CI") or os.environ.get("DSCTL_PLAIN"))
+    """Whether this stream is a terminal that a person watches, and that can draw over itself."""
+    still = os.environ.get("CI") or os.environ.get("DSCTL_PLAIN") or os.environ.get("TERM") == "dumb"
+    return stream.isatty() and not still
 
 
 def styled(stream: IO[str]) -> bool:
-    return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    """``NO_COLOR`` counts when it is set and not empty, as its convention says."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 class Out:
@@ -56,7 +60,8 @@ class Out:
             return
         from dsctl.view.tables import text_table
 
-        self._say(text_table(columns, rows, styled=styled(self._answer)))
+        width = shutil.get_terminal_size().columns if self._answer.isatty() else None
+        self._say(text_table(columns, rows, styled=styled(self._answer), width=width))
 
     def record(self, fields: Mapping[str, str]) -> None:
         """Names and values, one a line, for people."""
@@ -93,8 +98,7 @@ class Out:
         """Ask on stderr; the default is no. Raises UsageFault where nobody can answer."""
         if not (sys.stdin.isatty() and self._talk.isatty()):
             raise UsageFault(f"{question} Nobody is there to answer.", hint="pass --yes")
-        self._talk.write(f"{question} [y/N] ")
-        self._talk.flush()
+        write(self._talk, f"{question} [y/N] ")
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     def require(self, question: str) -> None:
@@ -121,12 +125,10 @@ class Out:
             yield _silent
 
     def _say(self, text: str) -> None:
-        self._answer.write(text + "\n")
-        self._answer.flush()
+        write(self._answer, text + "\n")
 
     def _mutter(self, text: str) -> None:
-        self._talk.write(text + "\n")
-        self._talk.flush()
+        write(self._talk, text + "\n")
 
     def _style(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if styled(self._talk) else text

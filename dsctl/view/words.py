@@ -1,17 +1,28 @@
-"""Short texts that several views share: marks of a step's end, a line of a sweep."""
+"""Short texts that several views share: marks of a step's end, a line of a sweep, a program's line made harmless."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from dsctl.model.step import Status
+_MARKS = {"started": "..", "ran": "ok", "unchanged": "==", "skipped": "--", "failed": "!!", "not-reached": "??"}
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
+_CONTROLS = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
+GONE = "no process, port or shared memory of the run is left"
 
-_MARKS: dict[str, str] = {"ran": "ok", "unchanged": "==", "skipped": "--", "failed": "!!", "not-reached": ".."}
+
+def clean(line: str) -> str:
+    """What a program printed, without what would move the cursor, colour the screen or rename the window.
+
+    Of a line that was drawn over itself (progress bars) the last drawing.
+    """
+    drawn = [part for part in line.rstrip("\r\n").split("\r") if part.strip()] or [""]
+    return _ESCAPES.sub("", drawn[-1]).translate(_CONTROLS)
 
 
-def step_mark(status: Status) -> str:
-    """Two characters that align: ok, == (already so), -- (skipped), !! (failed)."""
+def step_mark(status: str) -> str:
+    """Two characters that align: .. (begun), ok, == (already so), -- (skipped), !! (failed)."""
     return _MARKS[status]
 
 
