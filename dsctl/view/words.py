@@ -45,7 +45,3 @@ def ms(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.2f} s"
-
-
-def percent(value: float | None) -> str:
-    return "-" if value is None else f"{value * 100:.1f} %"
