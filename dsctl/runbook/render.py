@@ -65,7 +65,8 @@ def readme(run: Recorded, *, commands: bool = True) -> str:
 def _head(run: Recorded) -> str:
     state, identity = run.state, run.state.identity
     phases = ", ".join(f"{name} {show_duration(seconds)}" for name, seconds in state.phases.items())
-    ready = f"- ready after {show_duration(state.ready['seconds'])} (measured)\n" if state.ready.get("seconds") else ""
+    how = "measured, with simulated engines" if state.simulated else "measured"
+    ready = f"- ready after {show_duration(state.ready['seconds'])} ({how})\n" if state.ready.get("seconds") else ""
     under_way = f"- under way: {', '.join(state.phase)}\n" if state.status == "running" else ""
     damage = "".join(f"> **The journal is not sound:** {problem}.\n" for problem in run.problems)
     banners = "\n".join(part for part in (SIMULATED if state.simulated else "", damage) if part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import IO, Any
 
 from dsctl.core.units import show_duration
@@ -13,9 +14,20 @@ PROGRESS_EVERY_S = 5.0
 QUICK_S = 0.5
 
 
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """``said``: its beginning is in the log, so its end has to be."""
+
+    title: str
+    said: bool
+
+
 def plain_sink(stream: IO[str]) -> Sink:
-    """A command is said when it begins, so that a log shows where a run hangs; files put in no time are left out."""
-    titles: dict[str, str] = {}
+    """A command is said when it begins and when it ends, so that a log shows where a run hangs.
+
+    Files put in no time are left out.
+    """
+    begun: dict[str, _Begun] = {}
     last_progress = [float("-inf")]
 
     def see(event: Event) -> None:
@@ -23,21 +35,21 @@ def plain_sink(stream: IO[str]) -> Sink:
             if event.mono - last_progress[0] < PROGRESS_EVERY_S:
                 return
             last_progress[0] = event.mono
-        text = _text(event, titles)
+        text = _text(event, begun)
         if text:
             write(stream, f"{event.at[11:19]} {text}\n")
 
     return see
 
 
-def _text(event: Event, titles: dict[str, str]) -> str:
+def _text(event: Event, begun: dict[str, _Begun]) -> str:
     data: Any = event.data
     match event.kind:
         case "step.started":
-            titles[data["step"]] = data["title"]
-            return "" if data["argv"][:1] == ["put"] else f"{step_mark('started')} {data['title']}"
+            step = begun[data["step"]] = _Begun(data["title"], said=data["argv"][:1] != ["put"])
+            return f"{step_mark('started')} {step.title}" if step.said else ""
         case "step.ended":
-            return _ended(data, titles)
+            return _ended(data, begun)
         case "phase.started":
             return f"-- {data['phase']}"
         case "bench.progress":
@@ -48,10 +60,12 @@ def _text(event: Event, titles: dict[str, str]) -> str:
             return _milestone(event)
 
 
-def _ended(data: Any, titles: dict[str, str]) -> str:
+def _ended(data: Any, begun: dict[str, _Begun]) -> str:
+    step = begun.pop(data["step"], None) or _Begun(data["step"], said=False)
     quick = data["seconds"] < QUICK_S and data["status"] in ("ran", "unchanged")
-    title = titles.pop(data["step"], data["step"])
-    return "" if quick else f"{step_mark(data['status'])} {title} ({show_duration(data['seconds'])})"
+    if quick and not step.said:
+        return ""
+    return f"{step_mark(data['status'])} {step.title} ({show_duration(data['seconds'])})"
 
 
 def _milestone(event: Event) -> str:

@@ -67,3 +67,13 @@ def test_clean() -> None:
     assert clean("a\nb") == "a\nb"
     assert clean("tail\x1b") == "tail"
     assert clean("") == ""
+
+
+def test_what_was_said_to_begin_is_said_to_end() -> None:
+    log = _log([*step(0, 0.01, "launch/a/start"), *step(1, 0.01, "launch/b/start", status="unchanged")])
+    assert log == [
+        "09:00:00 .. Do start",
+        "09:00:00 ok Do start (0.01s)",
+        "09:00:01 .. Do start",
+        "09:00:01 == Do start (0.01s)",
+    ]
