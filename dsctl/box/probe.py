@@ -44,8 +44,8 @@ class _UnixTransport(xmlrpc.client.Transport):
 
 def process_info(socket_path: str, program: str) -> dict[str, Any]:
     """Supervisor's own words on a program: ``statename``, ``pid``, ``exitstatus``, ``spawnerr``."""
-    proxy = xmlrpc.client.ServerProxy("http://localhost/RPC2", transport=_UnixTransport(socket_path))
-    info: Any = proxy.supervisor.getProcessInfo(program)
+    with xmlrpc.client.ServerProxy("http://localhost/RPC2", transport=_UnixTransport(socket_path)) as proxy:
+        info: Any = proxy.supervisor.getProcessInfo(program)
     return dict(info)
 
 

@@ -70,7 +70,7 @@ def sweep(run_id: str, run_dir: Path, prefix: str, ports: list[int]) -> dict[str
 def processes(run_id: str, run_dir: Path) -> list[int]:
     """Process ids of the run, without this script and its ancestors."""
     mark = f"DSCTL_RUN={run_id}".encode()
-    mine = _ancestors()
+    mine = ancestors()
     return [pid for pid in all_pids() if pid not in mine and _alive(pid) and _belongs(pid, mark, run_dir)]
 
 
@@ -87,7 +87,8 @@ def _belongs(pid: int, mark: bytes, run_dir: Path) -> bool:
         return False
 
 
-def _ancestors() -> set[int]:
+def ancestors() -> set[int]:
+    """This process, its parent, and so on up."""
     pid = os.getpid()
     seen: set[int] = set()
     while pid > 0 and pid not in seen:

@@ -108,6 +108,8 @@ class Kv(Strict):
     """Size of the shared L1 store in host memory."""
     chunk_tokens: Annotated[int, Field(ge=16, le=4096)] = 256
     """Tokens per chunk; only whole chunks of a prompt are shared."""
+    shared_memory: bool = False
+    """Engines and store exchange KV through ``/dev/shm``: faster on a CPU, but the store's death ends engines too."""
     eviction: Literal["LRU"] = "LRU"
     request_timeout: Seconds = 5
     """How long an engine waits for the store before it recomputes (LMCache's own default is 300 s: a hang)."""

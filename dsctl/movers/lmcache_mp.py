@@ -1,7 +1,9 @@
 """Knows LMCache's multiprocess mode: one server with a shared L1 store in host memory, one connector in every engine.
 
 Versions and behaviour: LMCache 0.5.6 with vLLM 0.32. The ZMQ port carries pickled data, so it binds loopback only.
-The named shared-memory pool is what lets teardown prove that nothing of it is left.
+On a CPU, KV goes through messages unless ``kv.shared_memory`` asks for a pool in ``/dev/shm``: with it LMCache 0.5.6
+raises in an engine whose store stopped answering, which ends that engine; without it the engine recomputes. The pool
+carries the run's mark in its name, so teardown finds it.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ class LMCacheMP:
             "--l1-size-gb", f"{kv.l1_size / _GIB:g}",
             "--eviction-policy", kv.eviction,
             "--supported-transfer-mode", "auto",
-            "--no-l1-use-lazy", "--shm-name", "{run.shm}_l1",
+            *(("--no-l1-use-lazy", "--shm-name", "{run.shm}_l1") if kv.shared_memory else ()),
         )  # fmt: skip
         server = Program(
             role="lmcache",

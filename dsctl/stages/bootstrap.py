@@ -6,7 +6,7 @@ from dsctl.core.digest import digest
 from dsctl.model.step import Run, Step
 from dsctl.stages.package import put_source, source_digest
 
-SCRIPTS = ("facts", "probe", "sweep", "verify", "engine_env", "synth_model")
+SCRIPTS = ("facts", "probe", "start", "sweep", "verify", "engine_env", "synth_model")
 INSTALL_S = 3600.0
 _TORCH_LOCK = "torch-cpu"
 """The CPU build of torch comes from another place than everything else, so it has a lock of its own."""

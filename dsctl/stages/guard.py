@@ -56,7 +56,7 @@ def _sizes(profile: Profile, facts: Mapping[str, Any], *, environment_present: b
         have, want = show_size(facts["disk_free"]), show_size(disk)
         hint = "free some disk, or point DSCTL_CACHE_DIR and DSCTL_STATE_DIR at a larger one"
         found.append(Shortfall(f"{have} disk is free, the profile needs {want} ({os.strerror(errno.ENOSPC)})", hint))
-    needs_shm = profile.kv.mover == "lmcache_mp"
+    needs_shm = profile.kv.mover == "lmcache_mp" and profile.kv.shared_memory
     if needs_shm and facts["shm_free"] < profile.kv.l1_size:
         have, want = show_size(facts["shm_free"]), show_size(profile.kv.l1_size)
         hint = "lower kv.l1_size, or enlarge /dev/shm (mount -o remount,size=...)"

@@ -23,13 +23,13 @@ def steps(
     ready_stores = tuple(_ready_id(p) for p in order["store"])
     ready_engines = tuple(_ready_id(p) for p in order["engine"])
     result = list(_supervisor(programs, gateway_config))
-    up = ("launch/box/supervisord",)
+    up = ("launch/box/supervisord", "bootstrap/box/start", "bootstrap/box/sweep")
     for program in order["store"]:
         result += _program(program, (*up, *environment))
     for program in order["engine"]:
         result += _program(program, (*up, *ready_stores, *model))
     for program in order["gateway"]:
-        result += _program(program, (*ready_engines, "launch/box/gateway-config"))
+        result += _program(program, (*up, *ready_engines, "launch/box/gateway-config"))
     return tuple(result)
 
 

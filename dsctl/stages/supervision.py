@@ -32,6 +32,9 @@ serverurl=unix://{run.socket}
 """
 
 
+_START = ("{box.python}", "{run.dir}/bin/start.py")
+
+
 def configuration(programs: tuple[Program, ...]) -> str:
     """The whole file as a template; slots are filled when it is put on the box."""
     return "\n".join((_HEAD, *(_section(program) for program in programs)))
@@ -47,7 +50,7 @@ def _section(program: Program) -> str:
     return "\n".join(
         (
             f"[program:{program.role}]",
-            f"command={' '.join(_word(word) for word in program.argv)}",
+            f"command={' '.join(_word(word) for word in (*_START, program.role, *program.argv))}",
             *((f"environment={env}",) if env else ()),
             "directory={run.dir}",
             "autostart=false",

@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 DEADLINE_S = 65
 """The front door's own: first token within 60 s, and some slack for a loaded machine."""
 BACK_S = 150
+PROGRAMS = ("lmcache", "prefill0", "decode0", "decode1", "gateway")
 
 
 class Traffic:
@@ -99,6 +100,7 @@ def health_of(stack: Stack, role: str) -> str:
 @pytest.mark.parametrize("role", ["lmcache", "decode0", "prefill0"])
 def test_a_killed_part_comes_back_and_no_request_hangs(stack: Stack, role: str) -> None:
     old = pid_of(stack, role)
+    others = {name: pid_of(stack, name) for name in PROGRAMS if name != role}
     with Traffic(stack.endpoint) as traffic:
         os.kill(old, signal.SIGKILL)
         wait_back(stack, role, old, health_of(stack, role))
@@ -111,3 +113,4 @@ def test_a_killed_part_comes_back_and_no_request_hangs(stack: Stack, role: str) 
         answer = complete(stack.endpoint, tokens(time.time_ns() + seed, 600))
         assert len(answer["choices"][0]["token_ids"]) == 24
     assert set(programs(stack).values()) == {"running"}
+    assert {name: pid_of(stack, name) for name in others} == others, "another part died with it"

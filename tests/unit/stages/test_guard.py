@@ -25,7 +25,6 @@ def test_a_box_with_plenty_has_no_shortfall() -> None:
         ({"ports": {"8101": []}}, ("port 8101 (decode0)",), "--set engine.base_port="),
         ({"memory_available": 2**30}, ("1.0 GiB memory is free", "needs 8.0 GiB"), "smaller topology"),
         ({"disk_free": 2**30}, ("1.0 GiB disk is free", "No space left on device"), "DSCTL_CACHE_DIR"),
-        ({"shm_free": 2**20}, ("1.0 MiB free", "2.0 GiB"), "kv.l1_size"),
         ({"cpus": 1}, ("1 CPUs are usable", "needs 2"), "hardware.cpus"),
         ({"uv": False, "pythons": ["3.12"]}, ("needs Python 3.11", "3.12"), "install uv"),
         ({"machine": "aarch64"}, ("Linux aarch64",), "use a box"),
@@ -37,6 +36,16 @@ def test_each_shortfall_says_what_there_is_and_what_to_change(
     (found,) = shortfalls(shipped("local-1p2d"), {**PLENTY, **facts}, environment_present=False)
     assert all(word in found.message for word in words)
     assert hint in found.hint
+
+
+def test_shared_memory_counts_only_where_it_is_used() -> None:
+    facts = {**PLENTY, "shm_free": 2**20}
+    assert shortfalls(shipped("local-1p2d"), facts, environment_present=True) == ()
+    profile = shipped("local-1p2d", kv={"mover": "lmcache_mp", "shared_memory": True})
+    (found,) = shortfalls(profile, facts, environment_present=True)
+    assert "1.0 MiB free" in found.message
+    assert "2.0 GiB" in found.message
+    assert "kv.l1_size" in found.hint
 
 
 def test_all_shortfalls_are_said_at_once() -> None:
