@@ -88,7 +88,7 @@ def _belongs(pid: int, mark: bytes, run_dir: Path) -> bool:
 
 
 def ancestors() -> set[int]:
-    """This process, its parent, and so on up."""
+    """The process that asks, its parent, and so on up."""
     pid = os.getpid()
     seen: set[int] = set()
     while pid > 0 and pid not in seen:

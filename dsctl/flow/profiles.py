@@ -129,7 +129,7 @@ def check_all(refs: Sequence[str], overrides: Sequence[str]) -> tuple[Loaded, ..
 
 def resolved_text(profile: Profile) -> str:
     """Every value as YAML."""
-    return yaml.safe_dump(profile.resolved(), sort_keys=False, allow_unicode=True)
+    return str(yaml.safe_dump(profile.resolved(), sort_keys=False))  # pyright: ignore[reportUnknownMemberType]
 
 
 def builtin_dir() -> Path:

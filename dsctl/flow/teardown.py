@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dsctl.core.errors import DsctlError, Interrupted, TeardownUnconfirmed
@@ -20,8 +20,10 @@ from dsctl.model.lease import Gone
 from dsctl.model.plan import Plan
 from dsctl.ports.clock import Clock
 from dsctl.runbook.journal import Journal
+from dsctl.stages.supervision import control
 
 _KEPT_LOG_BYTES = 4 * 2**20
+_ASK_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +42,49 @@ def teardown_row(row: Row, *, reason: str, sinks: Sequence[Sink] = (), clock: Cl
         return TornDown(row.run_id, row.name, already=True, gone=Gone(clean=True, remains=(), evidence={}))
     clock = clock or SystemClock()
     journal = (Journal.open(row.runbook).append,) if row.runbook.is_dir() else ()
-    emit = Recorder((*journal, *sinks), clock, row.created).emit
+    writing = _Collected()
+    recorder = Recorder((*(writing.guard(sink) for sink in journal), *sinks), clock, row.created)
     try:
-        gone = _tear(row, reason, emit, clock)
+        gone = _tear(row, reason, recorder.emit, clock, writing)
     except Interrupted as error:
         remains = (f"run {row.name} ({short_id(row.run_id)})",)
         raise TeardownUnconfirmed(
             "the teardown was interrupted", hint=f"dsctl teardown {row.name}", still_running=remains
         ) from error
     if row.runbook.is_dir():
-        write_reports(row.runbook)
+        writing.attempt(lambda: write_reports(row.runbook))
     if not gone.clean:
         message = f"run {row.name} ({short_id(row.run_id)}) is not gone"
         raise TeardownUnconfirmed(message, hint=f"dsctl teardown {row.name}", still_running=gone.remains)
+    writing.raise_first()
     return TornDown(row.run_id, row.name, already=False, gone=gone)
 
 
-def _tear(row: Row, reason: str, emit: Emit, clock: Clock) -> Gone:
+class _Collected:
+    """Failures to write things down. They are said at the end: a full disk is no reason to keep a box."""
+
+    def __init__(self) -> None:
+        self._failures: list[DsctlError] = []
+
+    def guard(self, sink: Sink) -> Sink:
+        return lambda event: self.attempt(lambda: sink(event))
+
+    def attempt(self, write: Callable[[], object]) -> None:
+        try:
+            write()
+        except Interrupted:
+            raise
+        except DsctlError as error:
+            self._failures.append(error)
+        except OSError as error:
+            self._failures.append(DsctlError(f"the end of the run could not be written down: {error}"))
+
+    def raise_first(self) -> None:
+        if self._failures:
+            raise self._failures[0]
+
+
+def _tear(row: Row, reason: str, emit: Emit, clock: Clock, writing: _Collected) -> Gone:
     emit("teardown.started", reason=reason)
     provider = wire.provider(row.lease.provider)
     plan = stored_plan(row.runbook)
@@ -69,13 +97,15 @@ def _tear(row: Row, reason: str, emit: Emit, clock: Clock) -> Gone:
         emit("lease.gone", instance=row.lease.instance, evidence=gone.evidence)
     else:
         emit("lease.unconfirmed", instance=row.lease.instance, remains=gone.remains, evidence=gone.evidence)
-    wire.ledger().ended(row.run_id, "gone" if gone.clean else "unconfirmed", clock.unix())
+    writing.attempt(lambda: wire.ledger().ended(row.run_id, "gone" if gone.clean else "unconfirmed", clock.unix()))
     emit("run.closed", status="torn-down" if gone.clean else "teardown-unconfirmed")
     return gone
 
 
 def _stop(plan: Plan, box: Box, emit: Emit) -> None:
-    """Orderly, as far as there still is somebody to ask; the sweep that follows needs none of it."""
+    """Orderly, as far as there still is a supervisor to ask; the sweep that follows needs none of it."""
+    if box.host.run(box.fill_all(control("pid")), timeout_s=_ASK_S).exit != 0:
+        return
     emit("phase.started", phase="teardown")
     for step in plan.phase("teardown"):
         try:
