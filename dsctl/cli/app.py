@@ -18,15 +18,16 @@ app = typer.Typer(
     help="One YAML profile to a running, measured, costed, recorded and torn-down disaggregated DeepSeek deployment.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: the boxes cost three times the CPU of everything else
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("up")(up.up)
-app.command("bench")(bench.bench)
-app.command("teardown")(teardown.teardown)
+app.command("up", short_help="Bring a deployment up and prove that it serves.")(up.up)
+app.command("bench", short_help="Sweep the load over a live run.")(bench.bench)
+app.command("teardown", short_help="Stop a run and prove that nothing of it is left.")(teardown.teardown)
 app.command("down", hidden=True)(teardown.teardown)
 app.command("plan")(plan.plan)
 app.command("ps")(ps.ps)
-app.command("logs")(logs.logs)
+app.command("logs", short_help="Show what a program of a run says.")(logs.logs)
 app.add_typer(profile.app, name="profile")
 app.add_typer(runbook.app, name="runbook")
 app.add_typer(gateway.app, name="gateway")

@@ -9,7 +9,7 @@ import typer
 
 from dsctl.cli.options import JsonOpt, ProfileArg, QuietOpt, SetOpt
 
-app = typer.Typer(no_args_is_help=True, help="Profiles: list, show, check, and begin new ones.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Profiles: list, show, check, and begin new ones.")
 
 
 @app.command("ls")

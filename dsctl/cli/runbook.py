@@ -6,7 +6,7 @@ import typer
 
 from dsctl.cli.options import JsonOpt, QuietOpt, RecordArg
 
-app = typer.Typer(no_args_is_help=True, help="Runs that were written down: list them, read one.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Runs that were written down: list them, read one.")
 
 
 @app.command("ls")
