@@ -38,8 +38,10 @@ class _UnixTransport(xmlrpc.client.Transport):
         super().__init__()
         self._path = path
 
-    def make_connection(self, host: Any) -> _UnixConnection:  # noqa: ARG002  the signature xmlrpc calls
-        return _UnixConnection(self._path)
+    def make_connection(self, host: Any) -> _UnixConnection:
+        connection = _UnixConnection(self._path)
+        self._connection = host, connection  # where the transport looks for what to close
+        return connection
 
 
 def process_info(socket_path: str, program: str) -> dict[str, Any]:

@@ -17,9 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from dsctl.box.sweep import processes
 from dsctl.flow.compile import compile_plan
 from tests.e2e.conftest import Cli
-from tests.leftovers import run_processes, shm_files
+from tests.leftovers import shm_files
 from tests.profiles import shipped
 
 PORTS = (
@@ -32,7 +33,8 @@ PORTS = (
     "--set",
     "engine.base_port=18100",
 )
-UP = ("up", "local-sim", "--yes", "--json", *PORTS)
+UP_WORDS = ("up", "local-sim", "--yes", *PORTS)
+UP = (*UP_WORDS, "--json")
 KILLED_AT = [step.id for step in compile_plan(shipped("local-sim")).steps if step.phase != "teardown"]
 
 
@@ -59,8 +61,10 @@ def until_step(process: subprocess.Popen[str], step: str) -> None:
 
 
 def assert_nothing_left(cli: Cli) -> None:
-    marked = [command for _, command in run_processes() if str(cli.cwd) in command or "1800" in command]
-    assert not marked
+    (past,) = cli.json_lines("ps", "--all")
+    for run in past["runs"]:
+        folder = cli.cwd / "state" / "box" / run["run"]
+        assert processes(run["run_id"], folder) == []
     (document,) = cli.json_lines("ps")
     assert document["runs"] == []
     assert not list((cli.cwd / "state" / "box").glob("*"))
@@ -104,11 +108,11 @@ def test_a_signal_may_leave_the_box_when_asked(sim_cli: Cli) -> None:
 
 @pytest.mark.parametrize("victim", ["supervisord", "gateway", "decode0", "lmcache", "everything"])
 def test_whatever_is_killed_teardown_is_clean(sim_cli: Cli, victim: str) -> None:
-    up = sim_cli.json_lines(*UP[: -len(PORTS) - 1], *PORTS)
+    up = sim_cli.json_lines(*UP_WORDS)
     folder = Path(next(e["data"]["slots"]["run.dir"] for e in up if e.get("kind") == "host.reached"))
     if victim == "everything":
-        pids = [pid for pid, command in run_processes() if "1800" in command or str(folder) in command]
-        assert len(pids) >= 5
+        pids = processes(up[-1]["run_id"], folder)
+        assert len(pids) == 6
     elif victim == "supervisord":
         pids = [int((folder / "supervisord.pid").read_text())]
     else:
@@ -132,7 +136,7 @@ def test_whatever_is_killed_teardown_is_clean(sim_cli: Cli, victim: str) -> None
 
 
 def test_a_teardown_that_is_killed_is_finished_by_the_next(sim_cli: Cli) -> None:
-    sim_cli.json_lines(*UP[: -len(PORTS) - 1], *PORTS)
+    sim_cli.json_lines(*UP_WORDS)
     process = start(sim_cli, "teardown", "--yes", "--json")
     for event in lines(process):
         if event.get("kind") == "step.started":
@@ -182,7 +186,7 @@ def test_runbooks_that_cannot_be_written_stop_up_before_anything_starts(sim_cli:
 
 
 def test_a_deleted_runbook_does_not_keep_a_run_alive(sim_cli: Cli) -> None:
-    up = sim_cli.json_lines(*UP[: -len(PORTS) - 1], *PORTS)
+    up = sim_cli.json_lines(*UP_WORDS)
     runbook = Path(up[-1]["runbook"])
     for path in sorted(runbook.rglob("*"), reverse=True):
         path.unlink() if path.is_file() else path.rmdir()
