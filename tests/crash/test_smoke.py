@@ -27,7 +27,7 @@ def test_up_bench_teardown_with_json_and_exit_statuses(sim_cli: Cli) -> None:
     for chart in ("asked-vs-delivered.svg", "ttft.svg", "reuse.svg"):
         text = Path(result["folder"], chart).read_text()
         assert "SIMULATED" in text
-        assert not re.search(r"""(href|src)=["']https?:|url\(["']?https?:|@import""", text), "the chart asks the network"
+        assert not re.search(r"""(href|src)=["']https?:|url\(["']?https?:|@import""", text), f"{chart} asks the network"
     missed = sim_cli("bench", "--rate", "8", "--duration", "1s", "--warmup", "0s", "--slo", "ttft_p50=1ms", "--json")
     assert missed.returncode == 8
     assert json.loads(missed.stdout.splitlines()[-1])["code"] == "expectation"
