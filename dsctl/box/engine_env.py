@@ -113,7 +113,9 @@ def find_links() -> list[str]:
     home = Path(os.environ.get("HOME", "/"))
     config_home = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config")
     system = [Path(d) / "pip" / "pip.conf" for d in os.environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(":") if d]
-    for path in (*system, Path("/etc/pip.conf"), home / ".pip" / "pip.conf", config_home / "pip" / "pip.conf"):
+    own = [Path(os.environ["PIP_CONFIG_FILE"])] if os.environ.get("PIP_CONFIG_FILE") else []
+    user = [home / ".pip" / "pip.conf", config_home / "pip" / "pip.conf"]
+    for path in (*system, Path("/etc/pip.conf"), *user, *own):
         config = configparser.RawConfigParser()
         try:
             config.read(path)

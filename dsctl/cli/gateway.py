@@ -9,7 +9,9 @@ import typer
 
 from dsctl.cli.options import JsonOpt
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="The front door by itself: serve a configuration, or check one.")
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="The front door by itself: serve a configuration, or check one."
+)
 
 ConfigArg = Annotated[Path, typer.Argument(help="A gateway configuration (JSON).", metavar="CONFIG")]
 
