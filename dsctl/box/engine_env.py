@@ -51,6 +51,7 @@ def ensure(target: Path, lock: Path, torch_lock: Path | None, python: str) -> in
     shutil.rmtree(target, ignore_errors=True)
     started = time.monotonic()
     env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    env.setdefault("UV_SYSTEM_CERTS", "1")  # as pip does: what the machine trusts is trusted
     installer = _make_venv(target, python, env)
     if torch_lock is not None:
         _run([*installer, "--no-deps", *_torch_source(torch_lock), "--require-hashes", "-r", str(torch_lock)], env)

@@ -18,8 +18,20 @@ from typing import IO
 
 from dsctl.ports.host import Completed
 
-_INHERITED = ("HOME", "LANG", "LD_LIBRARY_PATH", "LOGNAME", "NO_PROXY", "PATH", "SHELL", "TMPDIR", "USER")
-_INHERITED_PREFIXES = ("LC_", "XDG_", "UV_", "PIP_", "HTTP", "http", "SSL_CERT_", "CUDA_", "NVIDIA_", "no_proxy")
+_INHERITED = ("ALL_PROXY", "HOME", "LANG", "LD_LIBRARY_PATH", "LOGNAME", "NO_PROXY", "PATH", "SHELL", "TMPDIR", "USER")
+_INHERITED_PREFIXES = (
+    "LC_",
+    "XDG_",
+    "UV_",
+    "PIP_",
+    "HTTP",
+    "http",
+    "SSL_CERT_",
+    "REQUESTS_CA_",
+    "CUDA_",
+    "NVIDIA_",
+    "no_proxy",
+)
 _KEPT = 64 * 1024
 _KILL_GRACE_S = 5.0
 
