@@ -199,6 +199,10 @@ class _Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         self._head_bytes = -self._limits.body * 2  # the body has its own limit
         headers = self._incoming.headers
+        size = len(self._incoming.url) + sum(len(name) + len(value) + 4 for name, value in headers.items())
+        if size > self._limits.head:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"the head is over {self._limits.head} bytes")
+            return
         declared = headers.get("content-length", "0")
         if declared.isdigit() and int(declared) > self._limits.body:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is over {self._limits.body} bytes")
