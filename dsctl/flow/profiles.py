@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +19,10 @@ from dsctl.core.paths import user_profiles_dir
 from dsctl.flow.mistakes import problems_of
 from dsctl.flow.yaml_lines import Lined, parse
 from dsctl.model.profile import Profile
+
+
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
+"""JSON writes some characters as two escapes; in YAML each of them is half a character, which no file can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +193,9 @@ def _changed(document: Mapping[str, Any], keys: tuple[str, ...], value: Any, whe
 def _validated(
     document: Mapping[str, Any], lined: Lined, path: Path, overrides: Mapping[tuple[str, ...], str]
 ) -> Profile:
+    if _HALF_CHARACTER.search(json.dumps(document, ensure_ascii=False, default=str)):
+        advice = "write the character itself, or \\U and eight digits"
+        raise ProfileInvalid((Problem(str(path), "(encoding)", "an escape stands for half a character", advice),))
     try:
         return Profile.model_validate(document)
     except ValidationError as error:
