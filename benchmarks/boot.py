@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from byhand import DEFAULT_FLAGS, LEAN_ENV, LEAN_FLAGS, engine_command, running, store_command, wait_ready
+from byhand import DEFAULT_ENV, DEFAULT_FLAGS, LEAN_ENV, LEAN_FLAGS, engine_command, running, store_command, wait_ready
 
 PORTS = (8100, 8101, 8102)
 
@@ -33,7 +33,7 @@ def main() -> None:
         figures = {
             "dsctl": through_dsctl(),
             "lean": by_hand(engine_dir, model_dir, LEAN_FLAGS, LEAN_ENV),
-            "default": by_hand(engine_dir, model_dir, DEFAULT_FLAGS, {}),
+            "default": by_hand(engine_dir, model_dir, DEFAULT_FLAGS, DEFAULT_ENV),
         }
         rounds.append(figures)
         print(

@@ -28,6 +28,8 @@ LEAN_FLAGS = (
     "--max-num-batched-tokens", "2048", "--kv-cache-memory-bytes", "128M",
 )  # fmt: skip
 DEFAULT_FLAGS = ("--enforce-eager",)
+DEFAULT_ENV = {"VLLM_CPU_KVCACHE_SPACE": "1"}
+"""Without it each engine wants nearly all memory of its NUMA node, and three of them do not start on 24 GiB."""
 CONNECTOR = (
     '{"kv_connector":"LMCacheMPConnector","kv_role":"kv_both",'
     '"kv_connector_extra_config":{"lmcache.mp.host":"tcp://127.0.0.1","lmcache.mp.port":6000}}'

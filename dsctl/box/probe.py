@@ -18,7 +18,7 @@ import urllib.request
 import xmlrpc.client
 from typing import Any
 
-INTERVAL_S = 0.1
+INTERVAL_S = 0.2
 DEAD = {"FATAL", "EXITED", "BACKOFF", "UNKNOWN"}
 
 

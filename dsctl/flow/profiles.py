@@ -20,7 +20,6 @@ from dsctl.flow.mistakes import problems_of
 from dsctl.flow.yaml_lines import Lined, parse
 from dsctl.model.profile import Profile
 
-
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 """JSON writes some characters as two escapes; in YAML each of them is half a character, which no file can hold."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from dsctl.core.ids import new_run_id, short_id
 from dsctl.flow import wire
 from dsctl.flow.box import Box, open_box
 from dsctl.flow.compile import compile_plan
+from dsctl.flow.execute import execute
 from dsctl.flow.facts import look
 from dsctl.flow.profiles import Loaded
 from dsctl.flow.record import Recorder, SystemClock
@@ -151,7 +153,8 @@ def _take(emit: Emit, choice: Choice, row: Row) -> Lease:
 
 def _start(emit: Emit, profile: Profile, plan: Plan, box: Box) -> None:
     scripts = [step for step in plan.steps if step.id in {f"bootstrap/box/{name}" for name in SCRIPTS}]
-    run_steps(scripts, box, emit)
+    for step in scripts:
+        execute(step, box, emit, threading.Event())
     emit("host.reached", host=box.host.name, slots=dict(box.slots))
     facts = look(box, tuple(profile.ports.values()))
     emit("facts.seen", facts=facts)
