@@ -23,3 +23,9 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def repository() -> Path:
     return ROOT
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever the random order, the real engines come last and together: no other test shares the cores with them."""
+    items.sort(key=lambda item: item.get_closest_marker("e2e") is not None)

@@ -70,9 +70,8 @@ def _section(program: Program) -> str:
 
 
 def _word(word: str) -> str:
-    """Quoted for supervisord, which splits like a shell; a slot alone stays readable."""
-    plain = word and all(c.isalnum() or c in "-_./:=,{}+@" for c in word)
-    return _escape(word if plain and '"' not in word else shlex.quote(word))
+    """Quoted for supervisord, which splits like a shell; slots too, for a path may hold spaces."""
+    return _escape(shlex.quote(word))
 
 
 def _escape(text: str) -> str:

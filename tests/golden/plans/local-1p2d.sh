@@ -56,7 +56,7 @@ supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
 serverurl=unix://{run.socket}
 
 [program:lmcache]
-command={box.python} {run.dir}/bin/start.py lmcache {engine.dir}/bin/lmcache server --host 127.0.0.1 --port 6000 --http-host 127.0.0.1 --http-port 6080 --chunk-size 256 --l1-size-gb 2 --eviction-policy LRU --supported-transfer-mode auto
+command='{box.python}' '{run.dir}/bin/start.py' lmcache '{engine.dir}/bin/lmcache' server --host 127.0.0.1 --port '6000' --http-host 127.0.0.1 --http-port '6080' --chunk-size 256 --l1-size-gb 2 --eviction-policy LRU --supported-transfer-mode auto
 environment=LMCACHE_DISABLE_BANNER="1",LMCACHE_TRACK_USAGE="false",OMP_NUM_THREADS="1"
 directory={run.dir}
 autostart=false
@@ -72,7 +72,7 @@ stdout_logfile_backups=1
 redirect_stderr=true
 
 [program:prefill0]
-command={box.python} {run.dir}/bin/start.py prefill0 {engine.dir}/bin/python -m vllm.entrypoints.openai.api_server --model {model.dir} --served-model-name lab --host 127.0.0.1 --port 8100 --max-model-len 8192 --enable-prefix-caching --kv-transfer-config '{"kv_connector":"LMCacheMPConnector","kv_role":"kv_both","kv_connector_extra_config":{"lmcache.mp.host":"tcp://127.0.0.1","lmcache.mp.port":6000,"lmcache.mp.mq_timeout":5,"lmcache.mp.heartbeat_interval":2}}' --enforce-eager --distributed-executor-backend uni --max-num-seqs 16 --max-num-batched-tokens 2048 --kv-cache-memory-bytes 128M
+command='{box.python}' '{run.dir}/bin/start.py' prefill0 '{engine.dir}/bin/python' -m vllm.entrypoints.openai.api_server --model '{model.dir}' --served-model-name lab --host 127.0.0.1 --port '8100' --max-model-len 8192 --enable-prefix-caching --kv-transfer-config '{"kv_connector":"LMCacheMPConnector","kv_role":"kv_both","kv_connector_extra_config":{"lmcache.mp.host":"tcp://127.0.0.1","lmcache.mp.port":6000,"lmcache.mp.mq_timeout":5,"lmcache.mp.heartbeat_interval":2}}' --enforce-eager --distributed-executor-backend uni --max-num-seqs 16 --max-num-batched-tokens 2048 --kv-cache-memory-bytes 128M
 environment=DO_NOT_TRACK="1",HF_HUB_OFFLINE="1",LMCACHE_DISABLE_BANNER="1",LMCACHE_TRACK_USAGE="false",OMP_NUM_THREADS="1",PYTHONHASHSEED="0",SPT_NOENV="1",VLLM_CPU_OMP_THREADS_BIND="nobind",VLLM_ENABLE_V1_MULTIPROCESSING="0",VLLM_NO_USAGE_STATS="1"
 directory={run.dir}
 autostart=false
@@ -88,7 +88,7 @@ stdout_logfile_backups=1
 redirect_stderr=true
 
 [program:decode0]
-command={box.python} {run.dir}/bin/start.py decode0 {engine.dir}/bin/python -m vllm.entrypoints.openai.api_server --model {model.dir} --served-model-name lab --host 127.0.0.1 --port 8101 --max-model-len 8192 --enable-prefix-caching --kv-transfer-config '{"kv_connector":"LMCacheMPConnector","kv_role":"kv_both","kv_connector_extra_config":{"lmcache.mp.host":"tcp://127.0.0.1","lmcache.mp.port":6000,"lmcache.mp.mq_timeout":5,"lmcache.mp.heartbeat_interval":2}}' --enforce-eager --distributed-executor-backend uni --max-num-seqs 16 --max-num-batched-tokens 2048 --kv-cache-memory-bytes 128M
+command='{box.python}' '{run.dir}/bin/start.py' decode0 '{engine.dir}/bin/python' -m vllm.entrypoints.openai.api_server --model '{model.dir}' --served-model-name lab --host 127.0.0.1 --port '8101' --max-model-len 8192 --enable-prefix-caching --kv-transfer-config '{"kv_connector":"LMCacheMPConnector","kv_role":"kv_both","kv_connector_extra_config":{"lmcache.mp.host":"tcp://127.0.0.1","lmcache.mp.port":6000,"lmcache.mp.mq_timeout":5,"lmcache.mp.heartbeat_interval":2}}' --enforce-eager --distributed-executor-backend uni --max-num-seqs 16 --max-num-batched-tokens 2048 --kv-cache-memory-bytes 128M
 environment=DO_NOT_TRACK="1",HF_HUB_OFFLINE="1",LMCACHE_DISABLE_BANNER="1",LMCACHE_TRACK_USAGE="false",OMP_NUM_THREADS="1",PYTHONHASHSEED="0",SPT_NOENV="1",VLLM_CPU_OMP_THREADS_BIND="nobind",VLLM_ENABLE_V1_MULTIPROCESSING="0",VLLM_NO_USAGE_STATS="1"
 directory={run.dir}
 autostart=false
@@ -104,7 +104,7 @@ stdout_logfile_backups=1
 redirect_stderr=true
 
 [program:decode1]
-command={box.python} {run.dir}/bin/start.py decode1 {engine.dir}/bin/python -m vllm.entrypoints.openai.api_server --model {model.dir} --served-model-name lab --host 127.0.0.1 --port 8102 --max-model-len 8192 --enable-prefix-caching --kv-transfer-config '{"kv_connector":"LMCacheMPConnector","kv_role":"kv_both","kv_connector_extra_config":{"lmcache.mp.host":"tcp://127.0.0.1","lmcache.mp.port":6000,"lmcache.mp.mq_timeout":5,"lmcache.mp.heartbeat_interval":2}}' --enforce-eager --distributed-executor-backend uni --max-num-seqs 16 --max-num-batched-tokens 2048 --kv-cache-memory-bytes 128M
+command='{box.python}' '{run.dir}/bin/start.py' decode1 '{engine.dir}/bin/python' -m vllm.entrypoints.openai.api_server --model '{model.dir}' --served-model-name lab --host 127.0.0.1 --port '8102' --max-model-len 8192 --enable-prefix-caching --kv-transfer-config '{"kv_connector":"LMCacheMPConnector","kv_role":"kv_both","kv_connector_extra_config":{"lmcache.mp.host":"tcp://127.0.0.1","lmcache.mp.port":6000,"lmcache.mp.mq_timeout":5,"lmcache.mp.heartbeat_interval":2}}' --enforce-eager --distributed-executor-backend uni --max-num-seqs 16 --max-num-batched-tokens 2048 --kv-cache-memory-bytes 128M
 environment=DO_NOT_TRACK="1",HF_HUB_OFFLINE="1",LMCACHE_DISABLE_BANNER="1",LMCACHE_TRACK_USAGE="false",OMP_NUM_THREADS="1",PYTHONHASHSEED="0",SPT_NOENV="1",VLLM_CPU_OMP_THREADS_BIND="nobind",VLLM_ENABLE_V1_MULTIPROCESSING="0",VLLM_NO_USAGE_STATS="1"
 directory={run.dir}
 autostart=false
@@ -120,7 +120,7 @@ stdout_logfile_backups=1
 redirect_stderr=true
 
 [program:gateway]
-command={box.python} {run.dir}/bin/start.py gateway {dsctl.python} -m dsctl.gateway {run.dir}/gateway.json
+command='{box.python}' '{run.dir}/bin/start.py' gateway '{dsctl.python}' -m dsctl.gateway '{run.dir}/gateway.json'
 directory={run.dir}
 autostart=false
 autorestart=true

@@ -56,7 +56,7 @@ supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
 serverurl=unix://{run.socket}
 
 [program:engine0]
-command={box.python} {run.dir}/bin/start.py engine0 {engine.dir}/bin/python -m vllm.entrypoints.openai.api_server --model {model.dir} --served-model-name lab --host 127.0.0.1 --port 8100 --max-model-len 8192 --enable-prefix-caching --enforce-eager --distributed-executor-backend uni --max-num-seqs 16 --max-num-batched-tokens 2048 --kv-cache-memory-bytes 128M
+command='{box.python}' '{run.dir}/bin/start.py' engine0 '{engine.dir}/bin/python' -m vllm.entrypoints.openai.api_server --model '{model.dir}' --served-model-name lab --host 127.0.0.1 --port '8100' --max-model-len 8192 --enable-prefix-caching --enforce-eager --distributed-executor-backend uni --max-num-seqs 16 --max-num-batched-tokens 2048 --kv-cache-memory-bytes 128M
 environment=DO_NOT_TRACK="1",HF_HUB_OFFLINE="1",OMP_NUM_THREADS="1",PYTHONHASHSEED="0",SPT_NOENV="1",VLLM_CPU_OMP_THREADS_BIND="nobind",VLLM_ENABLE_V1_MULTIPROCESSING="0",VLLM_NO_USAGE_STATS="1"
 directory={run.dir}
 autostart=false
@@ -72,7 +72,7 @@ stdout_logfile_backups=1
 redirect_stderr=true
 
 [program:gateway]
-command={box.python} {run.dir}/bin/start.py gateway {dsctl.python} -m dsctl.gateway {run.dir}/gateway.json
+command='{box.python}' '{run.dir}/bin/start.py' gateway '{dsctl.python}' -m dsctl.gateway '{run.dir}/gateway.json'
 directory={run.dir}
 autostart=false
 autorestart=true

@@ -42,7 +42,7 @@ supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
 serverurl=unix://{run.socket}
 
 [program:lmcache]
-command={box.python} {run.dir}/bin/start.py lmcache {dsctl.python} -m dsctl.simulator store --port 6000 --http-port 6080 --chunk 256
+command='{box.python}' '{run.dir}/bin/start.py' lmcache '{dsctl.python}' -m dsctl.simulator store --port '6000' --http-port '6080' --chunk 256
 directory={run.dir}
 autostart=false
 autorestart=true
@@ -57,7 +57,7 @@ stdout_logfile_backups=1
 redirect_stderr=true
 
 [program:prefill0]
-command={box.python} {run.dir}/bin/start.py prefill0 {dsctl.python} -m dsctl.simulator engine --port 8100 --model lab --role prefill --chunk 256 --max-model-len 8192 --store http://127.0.0.1:6080
+command='{box.python}' '{run.dir}/bin/start.py' prefill0 '{dsctl.python}' -m dsctl.simulator engine --port '8100' --model lab --role prefill --chunk 256 --max-model-len 8192 --store 'http://127.0.0.1:6080'
 directory={run.dir}
 autostart=false
 autorestart=true
@@ -72,7 +72,7 @@ stdout_logfile_backups=1
 redirect_stderr=true
 
 [program:decode0]
-command={box.python} {run.dir}/bin/start.py decode0 {dsctl.python} -m dsctl.simulator engine --port 8101 --model lab --role decode --chunk 256 --max-model-len 8192 --store http://127.0.0.1:6080
+command='{box.python}' '{run.dir}/bin/start.py' decode0 '{dsctl.python}' -m dsctl.simulator engine --port '8101' --model lab --role decode --chunk 256 --max-model-len 8192 --store 'http://127.0.0.1:6080'
 directory={run.dir}
 autostart=false
 autorestart=true
@@ -87,7 +87,7 @@ stdout_logfile_backups=1
 redirect_stderr=true
 
 [program:decode1]
-command={box.python} {run.dir}/bin/start.py decode1 {dsctl.python} -m dsctl.simulator engine --port 8102 --model lab --role decode --chunk 256 --max-model-len 8192 --store http://127.0.0.1:6080
+command='{box.python}' '{run.dir}/bin/start.py' decode1 '{dsctl.python}' -m dsctl.simulator engine --port '8102' --model lab --role decode --chunk 256 --max-model-len 8192 --store 'http://127.0.0.1:6080'
 directory={run.dir}
 autostart=false
 autorestart=true
@@ -102,7 +102,7 @@ stdout_logfile_backups=1
 redirect_stderr=true
 
 [program:gateway]
-command={box.python} {run.dir}/bin/start.py gateway {dsctl.python} -m dsctl.gateway {run.dir}/gateway.json
+command='{box.python}' '{run.dir}/bin/start.py' gateway '{dsctl.python}' -m dsctl.gateway '{run.dir}/gateway.json'
 directory={run.dir}
 autostart=false
 autorestart=true
