@@ -12,6 +12,10 @@ from dsctl.core.units import show_size
 from dsctl.model.profile import Profile
 
 
+ENVIRONMENT_BYTES = 6 * 2**30
+"""The part of ``hardware.disk`` that installing an engine environment takes, its downloads included."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shortfall:
     """``message`` says what is missing and how much there is; ``hint`` what to change."""
@@ -51,7 +55,8 @@ def _sizes(profile: Profile, facts: Mapping[str, Any], *, environment_present: b
         have, want = show_size(facts["memory_available"]), show_size(hardware.memory)
         hint = "end other programs, use a smaller topology, or lower hardware.memory if you know better"
         found.append(Shortfall(f"{have} memory is free, the profile needs {want}", hint))
-    disk = hardware.disk if not environment_present else min(hardware.disk, 2**30)
+    installed = environment_present and not profile.simulated
+    disk = max(2**30, hardware.disk - ENVIRONMENT_BYTES) if installed else hardware.disk
     if facts["disk_free"] < disk:
         have, want = show_size(facts["disk_free"]), show_size(disk)
         hint = "free some disk, or point DSCTL_CACHE_DIR and DSCTL_STATE_DIR at a larger one"
