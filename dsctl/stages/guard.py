@@ -11,7 +11,6 @@ from typing import Any
 from dsctl.core.units import show_size
 from dsctl.model.profile import Profile
 
-
 ENVIRONMENT_BYTES = 6 * 2**30
 """The part of ``hardware.disk`` that installing an engine environment takes, its downloads included."""
 
