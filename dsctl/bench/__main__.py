@@ -18,7 +18,7 @@ def main() -> int:
     try:
         spec = load_spec(arguments.spec)
     except (ValueError, TypeError, OSError) as error:
-        say("bench.failed", message=f"{arguments.spec}: {error}", hint="see docs/reference/bench.md")
+        say("bench.failed", message=f"{arguments.spec}: {error}", hint="dsctl bench writes this file itself")
         return 2
     return run(spec, arguments.out)
 

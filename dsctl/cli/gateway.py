@@ -40,7 +40,9 @@ def check(config: ConfigArg, as_json: JsonOpt = False) -> None:
     try:
         loaded = load_config(config)
     except (ValueError, TypeError) as error:
-        raise UsageFault(f"{config}: {error}", hint="see docs/reference/gateway.md") from error
+        raise UsageFault(
+            f"{config}: {error}", hint="for an example see gateway.json in: dsctl plan local-1p2d --commands"
+        ) from error
     out = open_out(json=as_json)
     out.document("dsctl.gateway-check/1", {"ok": True, "mode": loaded.mode, "engines": len(loaded.decode)})
     out.success(f"{config} is valid: {loaded.mode}, {len(loaded.prefill)} prefill, {len(loaded.decode)} decode")

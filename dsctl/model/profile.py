@@ -151,9 +151,11 @@ class Provider(Strict):
 
 class Limits(Strict):
     ttl: Seconds = 4 * 3600
-    """The run is over after this long."""
+    """How long the run is meant to last; ``dsctl ps`` shows what is left. Nothing ends a local run by itself."""
     idle: Seconds | None = None
+    """How long it may stand unused. Not acted on yet: a local run costs nothing."""
     max_spend_usd: Annotated[float, Field(ge=0)] = 0
+    """The most it may cost. Not acted on yet: a local run costs nothing."""
 
 
 class Gateway(Strict):
