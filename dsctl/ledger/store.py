@@ -6,6 +6,7 @@ when it could not be proven. Two runs of one name cannot both be alive: the data
 
 from __future__ import annotations
 
+import fcntl
 import json
 import sqlite3
 from collections.abc import Generator
@@ -61,9 +62,9 @@ class Row:
 
 class Ledger:
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
-        with self._open() as db:
+        with self._alone(), self._open() as db:
+            db.execute("PRAGMA journal_mode = WAL")
             db.executescript(_SCHEMA)
 
     def intend(self, row: Row) -> None:
@@ -102,12 +103,23 @@ class Ledger:
         return tuple(_row(record) for record in found)
 
     @contextmanager
+    def _alone(self) -> Generator[None]:
+        """SQLite does not wait when two processes make a new file's journal at once; a file lock does."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.with_suffix(".lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield
+        except OSError as error:
+            hint = "set DSCTL_STATE_DIR to a folder that can be written"
+            raise DsctlError(f"the ledger {self._path} cannot be used: {error.strerror}", hint=hint) from error
+
+    @contextmanager
     def _open(self) -> Generator[sqlite3.Connection]:
         try:
             db = sqlite3.connect(self._path, timeout=30)
             try:
                 db.row_factory = sqlite3.Row
-                db.execute("PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA synchronous = FULL")
                 with db:
                     yield db

@@ -92,9 +92,40 @@ def test_of_two_processes_only_one_gets_the_name(ledger: Ledger, tmp_path: Path)
     results.join_thread()
 
 
+def _open_at_once(path: Path, barrier: object, results: object) -> None:
+    barrier.wait()  # type: ignore[attr-defined]
+    try:
+        results.put(len(Ledger(path).rows()))  # type: ignore[attr-defined]
+    except DsctlError as error:
+        results.put(error.message)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("attempt", range(4))
+def test_many_processes_may_make_a_new_ledger_at_once(tmp_path: Path, attempt: int) -> None:
+    context = multiprocessing.get_context("fork")
+    barrier, results = context.Barrier(8), context.Queue()
+    path = tmp_path / "ledger.db"
+    processes = [context.Process(target=_open_at_once, args=(path, barrier, results)) for _ in range(8)]
+    for process in processes:
+        process.start()
+    outcomes = [results.get(timeout=30) for _ in processes]
+    for process in processes:
+        process.join(30)
+    assert outcomes == [0] * 8
+    results.close()
+    results.join_thread()
+
+
 def test_a_ledger_that_cannot_be_used_says_so(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     path.mkdir()
     with pytest.raises(DsctlError, match="ledger") as failed:
         Ledger(path)
+    assert "DSCTL_STATE_DIR" in failed.value.hint
+
+
+def test_a_state_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file, not a folder")
+    with pytest.raises(DsctlError, match="ledger") as failed:
+        Ledger(tmp_path / "state" / "ledger.db")
     assert "DSCTL_STATE_DIR" in failed.value.hint
