@@ -1,7 +1,7 @@
 """Knows how to ask over HTTP/1.1 on asyncio.Protocol: kept-alive connections without a cap, bodies as they come.
 
-A connection that the server closed while it was idle is noticed by its first use; such a request goes out again on a
-new connection, because no byte of an answer had come. Reading pauses when the taker is slow.
+A kept connection may be closed by the server just as a request goes out on it; such a request goes out again on a new
+connection, because no byte of an answer had come. Reading pauses when the taker is slow.
 """
 
 from __future__ import annotations
@@ -40,15 +40,21 @@ class Exchange:
         self._connection, self._pool, self._key = connection, pool, key
         self.status = connection.status
         self.headers: Mapping[str, str] = connection.headers
+        self._finished = False
+
+    async def piece(self) -> bytes | None:
+        """The next piece of the body as it arrives, None at its end. Raises PeerClosed when it is cut short."""
+        if self._finished:
+            return None
+        piece = await self._connection.next_piece()
+        if piece is None:
+            self._finished = True
+            self._pool.give_back(self._key, self._connection)
+        return piece
 
     async def body(self) -> AsyncGenerator[bytes]:
-        """The pieces as they arrive. Raises PeerClosed when the answer is cut short."""
-        connection = self._connection
-        while True:
-            piece = await connection.next_piece()
-            if piece is None:
-                self._pool.give_back(self._key, connection)
-                return
+        """All pieces as they arrive. Raises PeerClosed when the answer is cut short."""
+        while (piece := await self.piece()) is not None:
             yield piece
 
     async def read(self) -> bytes:
@@ -56,8 +62,8 @@ class Exchange:
         return b"".join([piece async for piece in self.body()])
 
     def abort(self) -> None:
-        """Close the connection, so that the server sees that nobody waits any more. Harmless when all has come."""
-        if not self._connection.complete:
+        """Close the connection, so that the server sees that nobody waits any more. Harmless when all was taken."""
+        if not self._finished:
             self._connection.cut()
 
 
@@ -66,11 +72,13 @@ class Pool:
 
     def __init__(self, *, connect_timeout_s: float = 2.0) -> None:
         self._connect_timeout_s = connect_timeout_s
-        self._idle: dict[tuple[str, int], list[_Connection]] = {}
+        self._idle: dict[tuple[str, int], dict[_Connection, None]] = {}
 
     async def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"") -> Exchange:
         """Send and wait for the head of the answer. Raises ConnectFailed, PeerClosed or ProtocolFault."""
         parts = urlsplit(url)
+        if parts.scheme != "http":
+            raise ConnectFailed(f"{url}: only http:// is spoken here")
         key = (parts.hostname or "127.0.0.1", parts.port or 80)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         data = _head(method, target, key, headers, len(body)) + body
@@ -85,7 +93,7 @@ class Pool:
 
     def give_back(self, key: tuple[str, int], connection: _Connection) -> None:
         if connection.reusable:
-            self._idle.setdefault(key, []).append(connection)
+            connection.rest_in(self._idle.setdefault(key, {}))
         else:
             connection.cut()
 
@@ -94,7 +102,7 @@ class Pool:
         for connections in self._idle.values():
             for connection in connections:
                 connection.cut()
-        self._idle.clear()
+            connections.clear()
 
     async def _exchange(
         self, connection: _Connection, key: tuple[str, int], data: bytes, *, head_only: bool
@@ -107,9 +115,9 @@ class Pool:
         return Exchange(connection, self, key)
 
     def _take(self, key: tuple[str, int]) -> _Connection | None:
-        idle = self._idle.get(key, [])
+        idle = self._idle.get(key, {})
         while idle:
-            connection = idle.pop()
+            connection, _ = idle.popitem()
             if connection.reusable:
                 return connection
         return None
@@ -130,6 +138,7 @@ class _Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
         self._lost = False
+        self._resting_in: dict[_Connection, None] = {}
         self._reset()
 
     def _reset(self) -> None:
@@ -145,14 +154,18 @@ class _Connection(asyncio.Protocol):
         self._arrived = asyncio.Event()
         self._failure: HttpError | None = None
         self._head_only = False
+        self._excess = False
+        self._keep_alive = False
 
     @property
     def reusable(self) -> bool:
         alive = self._transport is not None and not self._transport.is_closing() and not self._lost
-        return alive and self.complete and self._failure is None and self._keep_alive()
+        return alive and self.complete and self._keep_alive and not self._excess and self._failure is None
 
-    def _keep_alive(self) -> bool:
-        return self.headers.get("connection", "").lower() != "close" and bool(self._parser.should_keep_alive())
+    def rest_in(self, idle: dict[_Connection, None]) -> None:
+        """Wait there for the next request, and leave when the server closes first."""
+        self._resting_in = idle
+        idle[self] = None
 
     async def send(self, data: bytes, *, head_only: bool) -> None:
         """Write a request and wait for the head of its answer."""
@@ -190,15 +203,23 @@ class _Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
+        if self.complete:  # nothing was asked: what comes now must not pass for the next answer
+            self._excess = True
+            self.cut()
+            return
         self.answered = True
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
             self._fail(ProtocolFault(f"this is not HTTP: {error}"))
             self.cut()
+        except httptools.HttpParserUpgrade:
+            self._fail(ProtocolFault("the server changed the protocol unasked"))
+            self.cut()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
+        self._resting_in.pop(self, None)
         if self._head is not None and self._head.done() and not self.complete and self._until_close() and exc is None:
             self.complete = True
             self._arrived.set()
@@ -213,22 +234,31 @@ class _Connection(asyncio.Protocol):
     # what httptools calls
 
     def on_message_begin(self) -> None:
-        self.headers = {}
+        if self.complete:
+            self._excess = True
+        else:
+            self.headers = {}
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        if self.status:  # a trailer, or more than was asked for
+            return
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        self.headers[key] = f"{self.headers[key]}, {text}" if key in self.headers else text
 
     def on_headers_complete(self) -> None:
         status = int(self._parser.get_status_code())
-        if status < 200:
+        if status < 200 or self._excess:
             return
         self.status = status
         if self._head_only:
             self.complete = True
+            self._keep_alive = bool(self._parser.should_keep_alive())
         if self._head and not self._head.done():
             self._head.set_result(None)
 
     def on_body(self, body: bytes) -> None:
+        if self.complete:
+            return
         self._pieces.append(body)
         self._buffered += len(body)
         if self._buffered > _BUFFERED and not self._paused and self._transport:
@@ -237,8 +267,9 @@ class _Connection(asyncio.Protocol):
         self._arrived.set()
 
     def on_message_complete(self) -> None:
-        if self.status:
+        if self.status and not self.complete:
             self.complete = True
+            self._keep_alive = bool(self._parser.should_keep_alive())  # the parser knows only now; later it forgets
             self._arrived.set()
 
     def _fail(self, failure: HttpError) -> None:
@@ -249,7 +280,8 @@ class _Connection(asyncio.Protocol):
 
 
 def _head(method: str, target: str, key: tuple[str, int], headers: Mapping[str, str], length: int) -> bytes:
-    lines = [f"{method} {target} HTTP/1.1", f"host: {key[0]}:{key[1]}"]
+    host = f"[{key[0]}]" if ":" in key[0] else key[0]
+    lines = [f"{method} {target} HTTP/1.1", f"host: {host}:{key[1]}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     if length or method in ("POST", "PUT", "PATCH"):
         lines.append(f"content-length: {length}")
