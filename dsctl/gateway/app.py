@@ -6,6 +6,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -47,9 +48,10 @@ class App:
         if route:
             await route(request, response)
             return
-        if any(path == request.path for _, path in self._routes):
+        allowed = ", ".join(method for method, path in self._routes if path == request.path)
+        if allowed:
             body = error_body(f"{request.method} is not allowed on {request.path}", "invalid_request_error", 405)
-            response.send(405, body)
+            response.send(405, body, headers={"allow": allowed})
         else:
             response.send(404, error_body(f"there is no {request.path} here", "invalid_request_error", 404))
 
@@ -63,11 +65,12 @@ class App:
                 exchange = await self.pool.request("GET", engine.url + "/health", {})
                 await exchange.read()
         except (HttpError, TimeoutError):
-            engine.up = False
+            engine.silent()
             return
-        engine.up = exchange.status == 200
-        if engine.up:
+        if exchange.status == 200:
             engine.answered()
+        else:
+            engine.silent()
 
     async def _complete(self, request: Request, response: Response) -> None:
         started = asyncio.get_running_loop().time()
@@ -121,7 +124,7 @@ class App:
         now = asyncio.get_running_loop().time()
         self.metrics.count("requests_total", route=request.path, status=str(told.status))
         self.metrics.time("request_seconds", now - started)
-        if told.first_byte_at:
+        if told.first_byte_at and told.streamed:
             self.metrics.time("time_to_first_token_seconds", told.first_byte_at - started)
         self._log(request, request_id, told, prefilled, started)
 
@@ -139,7 +142,8 @@ class App:
             "ms": round((now - started) * 1000, 1),
             "failure": told.failure,
         }
-        sys.stdout.write(orjson.dumps(line).decode() + "\n")
+        with suppress(OSError):  # a full disk must not cost a client its answer
+            sys.stdout.write(orjson.dumps(line).decode() + "\n")
 
     async def _health(self, _request: Request, response: Response) -> None:
         """200 while a decoder is up, for then answers come; ``degraded`` when anything is down."""

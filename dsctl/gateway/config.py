@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
+from urllib.parse import urlsplit
 
 SCHEMA = "dsctl.gateway/1"
 
@@ -65,7 +66,7 @@ def parse_config(document: dict[str, Any]) -> GatewayConfig:
         raise ValueError(f"schema: must be {SCHEMA!r}, not {schema!r}")
     _check_keys(values)
     for key in ("decode", "prefill"):
-        values[key] = tuple(_address(key, item) for item in values.get(key, ()))
+        values[key] = tuple(_address(key, item) for item in _list(key, values.get(key, ())))
     _check_values(values)
     config = GatewayConfig(**values)
     if config.mode == "pd" and not config.prefill:
@@ -73,6 +74,12 @@ def parse_config(document: dict[str, Any]) -> GatewayConfig:
     if config.mode == "replicas" and config.prefill:
         raise ValueError("prefill: mode replicas has none; list all engines under decode")
     return config
+
+
+def _list(key: str, value: Any) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{key}: must be a list, not {value!r}")  # noqa: TRY004  every mistake is a ValueError
+    return list(cast("list[Any]", value))
 
 
 def _check_keys(values: dict[str, Any]) -> None:
@@ -91,6 +98,12 @@ def _check_values(values: dict[str, Any]) -> None:
     for key in (key for key in values if key.endswith("_s") or key in ("port", "max_body_bytes")):
         if isinstance(values[key], bool) or not isinstance(values[key], int | float) or values[key] < 0:
             raise ValueError(f"{key}: must be a number of at least 0, not {values[key]!r}")
+        if values[key] == 0 and key.endswith("timeout_s"):
+            raise ValueError(f"{key}: must be more than 0")
+    if not isinstance(values["model"], str):
+        raise ValueError(f"model: must be text, not {values['model']!r}")  # noqa: TRY004  every mistake is a ValueError
+    if values.get("port", 0) != int(values.get("port", 0)) or values.get("port", 0) > 65535:
+        raise ValueError(f"port: must be a whole number up to 65535, not {values['port']!r}")
 
 
 def _address(key: str, item: Any) -> EngineAddress:
@@ -100,4 +113,8 @@ def _address(key: str, item: Any) -> EngineAddress:
         raise ValueError(f'{key}: each entry must be {{"name": ..., "url": ...}}, not {item!r}')
     if not url.startswith("http://"):
         raise ValueError(f"{key}: {url!r} must start with http:// (engines listen on a private network)")
+    try:
+        urlsplit(url).port  # noqa: B018  reading it is the check
+    except ValueError as error:
+        raise ValueError(f"{key}: {url!r} has no valid port") from error
     return EngineAddress(name, url.rstrip("/"))

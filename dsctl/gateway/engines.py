@@ -9,6 +9,7 @@ from dsctl.gateway.config import EngineAddress, Policy
 
 _FIRST_COOL_OFF_S = 1.0
 _LONGEST_COOL_OFF_S = 10.0
+_LOOKS_MISSED = 2
 
 
 @dataclass(slots=True)
@@ -18,7 +19,8 @@ class Engine:
     address: EngineAddress
     inflight: int = 0
     served: int = 0
-    up: bool = True
+    up: bool = False
+    missed: int = 0
     failures: int = 0
     avoid_until: float = 0.0
 
@@ -36,7 +38,12 @@ class Engine:
         self.avoid_until = now + min(_LONGEST_COOL_OFF_S, _FIRST_COOL_OFF_S * 2 ** (self.failures - 1))
 
     def answered(self) -> None:
-        self.failures, self.avoid_until, self.up = 0, 0.0, True
+        self.failures, self.avoid_until, self.missed, self.up = 0, 0.0, 0, True
+
+    def silent(self) -> None:
+        """It did not answer a look. Once may be a busy moment; twice it is down."""
+        self.missed += 1
+        self.up = self.up and self.missed < _LOOKS_MISSED
 
     def usable(self, now: float) -> bool:
         return self.up and now >= self.avoid_until
@@ -60,6 +67,11 @@ class Choice:
         if self._policy == "round-robin":
             return sorted(turn, key=lambda engine: not engine.usable(now))
         return sorted(turn, key=lambda engine: (not engine.usable(now), engine.inflight))
+
+    def usable(self) -> list[Engine]:
+        """Those that answer, the best first."""
+        now = self._now()
+        return [engine for engine in self.order() if engine.usable(now)]
 
     def any_up(self) -> bool:
         return any(engine.up for engine in self.engines)

@@ -39,10 +39,10 @@ def prefill_body(body: Mapping[str, Any]) -> bytes:
 async def prefill(
     choice: Choice, pool: Pool, path: str, headers: Mapping[str, str], body: Mapping[str, Any], timeout_s: float
 ) -> Prefilled:
-    """Try prefillers in order while they cannot even be reached; any other failure is left to the decoder."""
+    """Try prefillers that answer while they cannot even be reached; any other failure is left to the decoder."""
     data = prefill_body(body)
     now = asyncio.get_running_loop().time
-    for engine in choice.order():
+    for engine in choice.usable():
         engine.inflight += 1
         try:
             async with asyncio.timeout(timeout_s):
@@ -65,10 +65,10 @@ async def _ask(engine: Engine, pool: Pool, path: str, headers: Mapping[str, str]
         answer = await exchange.read()
     finally:
         exchange.abort()
-    engine.answered()
-    engine.served += 1
     if exchange.status >= 500:
         return Prefilled(skipped=f"status_{exchange.status}")
+    engine.answered()
+    engine.served += 1
     if exchange.status >= 400:
         content_type = exchange.headers.get("content-type", "application/json")
         return Prefilled(refused=(exchange.status, content_type, answer))

@@ -74,4 +74,5 @@ def _header(name: str, help_text: str, kind: str) -> list[str]:
 
 def _sample(name: str, labels: Labels, value: float) -> str:
     inside = ",".join(f'{key}="{text}"' for key, text in labels)
-    return f"dsctl_gateway_{name}{'{' + inside + '}' if inside else ''} {value:g}"
+    shown = str(int(value)) if float(value).is_integer() else repr(value)
+    return f"dsctl_gateway_{name}{'{' + inside + '}' if inside else ''} {shown}"

@@ -29,6 +29,7 @@ class Told:
     status: int = 0
     engine: str = ""
     first_byte_at: float = 0.0
+    streamed: bool = False
     failure: str = ""
 
 
@@ -50,13 +51,16 @@ class Relay:
         extra: Mapping[str, str],
     ) -> Told:
         """Answer from the best decoder, or the next best when that fails before its first byte."""
-        told = Told()
-        engines = self.choice.order()[:_TRIES]
-        for number, engine in enumerate(engines):
+        told = Told(streamed=stream)
+        tries, engines = 0, self.choice.order()
+        for number, engine in enumerate(engines, 1):
             attempt = _Attempt(self, engine, stream=stream, response=response, extra=extra, told=told)
-            last = number == len(engines) - 1
+            last = number == len(engines) or tries + 1 == _TRIES
             if await attempt.run(path, headers, body, last=last):
                 return told
+            tries += told.failure != "unreachable"  # that one has cost next to nothing
+            if tries == _TRIES:
+                break
             self.metrics.count("decode_retries_total", reason=told.failure)
         status = 504 if told.failure == "timeout" else 502
         message = f"no engine answered this request ({told.failure})"
@@ -137,7 +141,7 @@ class _Attempt:
         if self.stream:
             message = f"the engine's answer ended early ({reason})"
             event = orjson.dumps({"error": {"message": message, "type": "upstream_error", "param": None, "code": 502}})
-            self.response.write(b"data: " + event + b"\n\n")
+            self.response.write(b"\n\ndata: " + event + b"\n\n")  # the engine may have stopped within an event
             self.response.end()
         else:
             self.response.cut()

@@ -38,6 +38,7 @@ async def _serve(config: GatewayConfig) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await app.look()
     server = await serve(app.handle, config.host, config.port, limits=Limits(body=config.max_body_bytes))
     sys.stdout.write(f"gateway for {config.model} listens on http://{config.host}:{server.port}\n")
     watching = asyncio.create_task(_watch(app))

@@ -115,6 +115,7 @@ async def gateway(prefill: list[Engine], decode: list[Engine], **settings: Any) 
             **settings,
         }
         app = App(parse_config(document))
+        await app.look()
         server = await serve(app.handle, "127.0.0.1", 0)
         pool = Pool()
         stack.push_async_callback(server.close)

@@ -80,7 +80,8 @@ def test_an_unreachable_prefiller_is_tried_no_more_for_a_while() -> None:
                 status_code, _, _ = await front.post(CHAT)
                 assert status_code == 200
             assert front.app.prefill.engines[0].failures >= 1
-            await front.app.look()
+            for _ in range(2):
+                await front.app.look()
             _, health = await front.get("/health")
             assert json.loads(health) == {
                 "status": "degraded",
@@ -232,6 +233,46 @@ def test_wrong_requests_get_openai_errors(method: str, path: str, body: bytes, c
     run(go())
 
 
+def test_refusing_decoders_cost_no_try() -> None:
+    async def go() -> None:
+        decodes = [Engine("decode0", answer), Engine("decode1", answer), Engine("decode2", answer)]
+        async with gateway([], decodes) as front:
+            for engine in decodes[:2]:
+                assert engine.server
+                await engine.server.close()
+            for _ in range(3):
+                status_code, text, _ = await front.post(CHAT)
+                assert (status_code, b"decode2" in text) == (200, True)
+
+    run(go())
+
+
+def test_a_gateway_that_has_seen_no_engine_is_not_healthy() -> None:
+    async def go() -> None:
+        async with gateway([], [Engine("decode0", status(500))]) as front:
+            front.app.decode.engines[0].up = False
+            code, body = await front.get("/health")
+            assert (code, json.loads(body)["status"]) == (503, "down")
+
+    run(go())
+
+
+def test_an_error_within_a_broken_event_is_an_event_of_its_own() -> None:
+    async def half_an_event(engine: Engine, request: Any, response: Any) -> None:
+        response.start(200, {"content-type": "text/event-stream"})
+        response.write(b'data: {"wor')
+        await asyncio.sleep(0.02)
+        response.cut()
+
+    async def go() -> None:
+        async with gateway([], [Engine("decode0", half_an_event)]) as front:
+            _, body, _ = await front.post(STREAM)
+            *_, last = [block for block in body.split(b"\n\n") if block]
+            assert json.loads(last.removeprefix(b"data: "))["error"]["type"] == "upstream_error"
+
+    run(go())
+
+
 def addresses(*names: str) -> tuple[EngineAddress, ...]:
     return tuple(EngineAddress(name, f"http://{name}:1") for name in names)
 
@@ -253,6 +294,7 @@ def test_an_engine_that_failed_is_left_alone_longer_each_time_and_forgiven_when_
     now = [0.0]
     choice = Choice(addresses("a"), "least-loaded", lambda: now[0])
     (engine,) = choice.engines
+    engine.answered()
     waits: list[float] = []
     for _ in range(6):
         engine.failed(now[0])
@@ -285,6 +327,11 @@ GOOD: dict[str, Any] = {
         ({"mode": "replicas"}, "prefill"),
         ({"prefill_timeout_s": -1}, "prefill_timeout_s"),
         ({"port": True}, "port"),
+        ({"port": 99999}, "port"),
+        ({"decode": 5}, "decode"),
+        ({"model": 5}, "model"),
+        ({"idle_timeout_s": 0}, "idle_timeout_s"),
+        ({"decode": [{"name": "d", "url": "http://x:nope"}]}, "decode"),
     ],
 )
 def test_a_wrong_configuration_names_its_key(change: dict[str, Any], names: str) -> None:
